@@ -1,0 +1,5 @@
+"""What happened, who first, why that one, how sure. Public verb: `judge`."""
+
+from forensics.verdict.judge import judge
+
+__all__ = ["judge"]

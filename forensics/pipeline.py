@@ -1,0 +1,168 @@
+"""The whole analysis on one page: read -> parse -> know -> match -> judge. In: inputs as the user names them (paths,
+folders, globs, "-"); out: an `Incident`. Sample:
+
+    analyze(["crash.log"]).verdict.category -> Category.ARCH_MISMATCH
+
+Every stage is isolated: one that fails leaves a `Note` and an empty result, and the next ones say what can still be said.
+Only `ForensicsError` (unreadable input, wrong usage) leaves this function. FORENSICS_DEBUG=1 lets other errors through.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from forensics.errors import ForensicsError
+from forensics.ingest.intake import Intake
+from forensics.model.knowledge import Facts
+from forensics.model.source import Note
+
+if TYPE_CHECKING:
+    from forensics.ingest.anchors import Anchor
+    from forensics.model.event import Event
+    from forensics.model.verdict import Contradiction, Finding, Incident
+
+T = TypeVar("T")
+
+
+def analyze(
+    inputs: Sequence[Any],
+    *,
+    gpu: Any = None,
+    rank: str | int | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    signatures: Sequence[Any] = (),
+    incident: int | None = None,
+    read_options: Any = None,
+    on_progress: Callable[..., None] | None = None,
+) -> Incident:
+    """Reads logs and says what failed first, and why.
+
+    gpu: a name, "sm_120" or "local" where the log does not say; rank: only this rank's lines (label or global number);
+    since, until: only lines of that time (seconds on the log's clock; lines without a time stay); signatures: folders with
+    the user's own signatures; incident: which of several incidents to report (1-based, in the log's order), None chooses;
+    read_options, on_progress: handed to `forensics.ingest.read`. Raises ForensicsError.
+    """
+    from forensics.verdict import judge
+
+    notes: list[Note] = []
+    known = _stage("match", notes, [], lambda: _signatures(signatures))
+    intake = _read(inputs, _anchors(known, notes), read_options, on_progress)
+    intake = _narrow(intake, rank, since, until)
+    events: list[Event] = _stage("parse", notes, [], lambda: _parse(intake))
+    facts: Facts = _stage("knowledge", notes, Facts(), lambda: _collect(intake, events, gpu))
+    findings: list[Finding] = _stage("match", notes, [], lambda: _match(intake, events, facts, known))
+    against: list[Contradiction] = _stage("match", notes, [], lambda: _contradictions(intake, events, facts))
+    intake.notes.extend(notes)
+    return judge(intake, events, facts, findings, against, incident=incident)
+
+
+def _signatures(folders: Sequence[Any]) -> list[Any]:
+    from forensics.match import load_signatures
+
+    return list(load_signatures([os.fspath(folder) for folder in folders]))
+
+
+def _anchors(known: Sequence[Any], notes: list[Note]) -> list[Anchor]:
+    """The literals of every stage that will want lines; a stage that cannot name its own goes without."""
+
+    def of_parse() -> list[Anchor]:
+        from forensics.parse import anchors
+
+        return list(anchors())
+
+    def of_knowledge() -> list[Anchor]:
+        from forensics.knowledge import anchors
+
+        return list(anchors())
+
+    def of_match() -> list[Anchor]:
+        from forensics.match import anchors
+
+        return list(anchors(known))
+
+    wanted: list[Anchor] = []
+    for stage, ask in (("parse", of_parse), ("knowledge", of_knowledge), ("match", of_match)):
+        wanted += _stage(stage, notes, [], ask)
+    return wanted
+
+
+def _read(inputs: Sequence[Any], anchors: list[Anchor], options: Any, on_progress: Callable[..., None] | None) -> Intake:
+    from forensics.ingest import read
+
+    extra = {"on_progress": on_progress} if on_progress is not None else {}
+    return read(inputs, anchors, options, **extra)
+
+
+def _parse(intake: Intake) -> list[Event]:
+    from forensics.parse import parse
+
+    return list(parse(intake))
+
+
+def _collect(intake: Intake, events: Sequence[Event], gpu: Any) -> Facts:
+    from forensics.knowledge import collect
+
+    return collect(intake, events, gpu=gpu)
+
+
+def _match(intake: Intake, events: Sequence[Event], facts: Facts, known: Sequence[Any]) -> list[Finding]:
+    from forensics.match import match
+
+    return list(match(intake, events, facts, known))
+
+
+def _contradictions(intake: Intake, events: Sequence[Event], facts: Facts) -> list[Contradiction]:
+    from forensics.match import contradictions
+
+    return list(contradictions(intake, events, facts))
+
+
+def _stage(name: str, notes: list[Note], empty: T, work: Callable[[], T]) -> T:
+    """Runs one stage; what goes wrong inside becomes a note, so that the report can say what is missing from it."""
+    try:
+        return work()
+    except ForensicsError:
+        raise
+    except Exception as error:
+        if os.environ.get("FORENSICS_DEBUG"):
+            raise
+        notes.append(Note(name, f"this stage stopped at an error of its own: {type(error).__name__}: {error}"[:500]))
+        return empty
+
+
+def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: float | None) -> Intake:
+    """Keeps the lines of one rank (and those of nobody in particular) and of one stretch of time."""
+    if rank is None and since is None and until is None:
+        return intake
+    wanted = None if rank is None else str(rank).lower()
+    kept: list[int] = []
+    time: float | None = None
+    source = -1
+    for index, line in enumerate(intake.lines):
+        # A line without a time belongs to the stamped line above it (a traceback's frames).
+        time = line.time if line.time is not None or line.source != source else time
+        source = line.source
+        if time is not None and ((since is not None and time < since) or (until is not None and time > until)):
+            continue
+        if wanted is not None and line.rank is not None and wanted not in _names(line.rank):
+            continue
+        kept.append(index)
+    place = {old: new for new, old in enumerate(kept)}
+    marks = {literal: [place[i] for i in where if i in place] for literal, where in intake.marks.items()}
+    return Intake(
+        sources=intake.sources,
+        lines=[intake.lines[i] for i in kept],
+        marks={literal: where for literal, where in marks.items() if where},
+        activity=intake.activity,
+        skipped=intake.skipped,
+        notes=intake.notes,
+        blobs=intake.blobs,
+    )
+
+
+def _names(rank: Any) -> set[str]:
+    label = rank.label.lower()
+    return {label, label.replace(" ", ""), *([str(rank.number)] if rank.number is not None else [])}
