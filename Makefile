@@ -1,0 +1,43 @@
+# make try    .venv, install, analyse a sample log
+# make test   lint, types, floors and tests
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+EXTRAS ?= dev
+JOBS   ?= auto
+
+.PHONY: try test lint check install install-dev wheel clean
+
+# installed again only when pyproject.toml changes
+$(VENV)/.installed: pyproject.toml hatch_build.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml hatch_build.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
+	@touch $@ $(VENV)/.installed
+
+install: $(VENV)/.installed
+install-dev: $(VENV)/.installed-dev
+
+# a failure found is exit code 1: that is what the sample shows
+try: install
+	$(BIN)/forensics sample_logs/founding_case/server.log || test $$? -eq 1
+
+lint: install-dev
+	$(BIN)/ruff check forensics tests benchmarks hatch_build.py
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: install-dev
+	$(BIN)/python -m pytest -n $(JOBS)
+
+test: lint check
+
+wheel: install-dev
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf dist build forensics/_compiled
