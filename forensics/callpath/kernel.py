@@ -1,0 +1,94 @@
+"""Which kernel or op a failure names. In: its messages, frames and the facts; out: a `KernelName` or None. Sample:
+
+    "Error occurred when running GEMM! (… Kernel: bmm_MxE4m3_MxE2m1…_sm100f)" -> KernelName(grammar="trtllm_gen_bmm", …)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from forensics.callpath.owners import owner_of
+from forensics.callpath.words import launched
+from forensics.model.knowledge import Facts, KernelName
+from forensics.model.source import Span
+from forensics.model.stack import Frame
+from forensics.model.verdict import Owner
+
+_TORCH_OP = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)")
+_OP_CALL = re.compile(r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z_]\w{5,})\(")
+_SAID = (
+    re.compile(r"\b([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"),
+    re.compile(r"\b(Batch\w+|Single\w+(?:Prefill|Decode)\w*)(?:::(\w+)|(?= failed with error))"),
+    re.compile(r"[Kk]ernel(?: name)?:?\s+[\"'`]?([A-Za-z_][\w:<>~, ]{5,})[\"'`]?(?=[\s,.)]|$)"),
+    re.compile(r"'([a-z_]\w+::[a-z_]\w+)'"),
+)
+
+
+def kernel_of(texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: Sequence[Span] = ()) -> KernelName | None:
+    """The kernel a failure is about. texts: its messages, root first; spans: where it stands in the log.
+
+    A name that a grammar decodes is best (in the messages, then among the facts inside the spans, then in the frames); else
+    the op symbol that the innermost frames launch or call.
+    """
+    for text in texts:
+        found = _decoded(text[:20_000])
+        if found is not None:
+            return found
+    for name in facts.kernels:
+        if name.span is not None and any(span.overlaps(name.span) for span in spans):
+            return name
+    for frame in reversed(frames):
+        if frame.file is None:
+            found = _decoded(frame.function[:2_000])
+            if found is not None:
+                return found
+    return _symbol(texts, frames, facts, spans)
+
+
+def _decoded(text: str) -> KernelName | None:
+    from forensics.knowledge import find_kernels
+
+    return next((name for name in find_kernels(text) if name.grammar is not None), None)
+
+
+def _symbol(texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: Sequence[Span]) -> KernelName | None:
+    """An op or kernel that only has a symbol: told by name, with the family where the op table knows it."""
+    name = None
+    innermost = list(reversed(frames))
+    for frame in innermost[:14]:
+        name = _of_frame(frame)
+        if name:
+            break
+    if name is None:
+        for text in texts:
+            for pattern in _SAID:
+                match = pattern.search(text[:4_000])
+                if match:
+                    name = match[0] if "::" in match[0] and not match[0].startswith("'") else match[1]
+                    break
+            if name:
+                break
+    use = next((use for use in facts.families if any(span.overlaps(use.span) for span in spans)), None)
+    if name is None and use is not None and re.fullmatch(r"[\w:.]{6,}", use.via):
+        name = use.via
+    if name is None:
+        return None
+    family = use.family if use is not None and (name in use.via or use.via in name) else None
+    return KernelName(name, op=family.title if family else None, family=family.id if family else None)
+
+
+def _of_frame(frame: Frame) -> str | None:
+    kernel = launched(frame)
+    if kernel is not None and owner_of(frame) is not Owner.RUNTIME:
+        return kernel
+    code = frame.marked or frame.code or ""
+    op = _TORCH_OP.search(code)
+    if op:
+        return op[2] if op[2] != "default" else op[1]
+    call = _OP_CALL.search(code)
+    if call:
+        return call[1]
+    if owner_of(frame) is Owner.KERNEL_LIBRARY and frame.file and not frame.function.startswith(("_", "<", "get_", "gen_", "run", "build", "load")):
+        return frame.function if "_" in frame.function else None
+    return None

@@ -1,0 +1,107 @@
+"""Whose code a frame is. In: a `Frame`; out: an `Owner` and the package. Sample:
+
+    File "/usr/local/lib/python3.12/dist-packages/flashinfer/fused_moe/core.py", line 2745, in trtllm_fp4_block_scale_routed_moe
+    -> (Owner.KERNEL_LIBRARY, "flashinfer")
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from forensics.data import table
+from forensics.model.stack import Frame
+from forensics.model.verdict import Owner
+
+#: the order of the tables: a library that stands in two lists belongs to the first
+_OWNERS = (Owner.ENGINE, Owner.KERNEL_LIBRARY, Owner.FRAMEWORK, Owner.RUNTIME, Owner.DRIVER)
+
+_INSTALLED = re.compile(r"(?:site|dist)-packages/")
+_STANDARD = re.compile(r"(?:^|/)(?:lib(?:64)?/)?python3(?:\.\d+)?t?/(?!.*(?:site|dist)-packages/)")
+_NATIVE_FILE = re.compile(r"\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp|inl|S|rs|go|pyx)$")
+#: the first symbol namespace of a native function, where neither file nor module is known
+_NAMESPACES = (
+    (re.compile(r"^(?:_ZN\d+)?(?:c10d?|at|torch|caffe2|xla|tsl|absl|tensorflow|mlir|llvm)(?:::|\d)|^THP|^torch_"), Owner.FRAMEWORK),
+    (re.compile(r"^(?:tensorrt_llm|llama_|ggml_|_ZN\d+llama_|sglang::)"), Owner.ENGINE),
+    (re.compile(r"^(?:flashinfer|cutlass|cublas|cudnn|nccl|rccl|ncclComm|nvshmem|deep_ep|vllm::|sgl_)"), Owner.KERNEL_LIBRARY),
+    (re.compile(r"^(?:cudart|cudaLaunch|hip[A-Z]|_Py|Py[A-Z_]|__libc|__GI_|raise$|abort$|gsignal|__kernel_rt|ucs_|clone|start_thread|std::)"), Owner.RUNTIME),
+    (re.compile(r"^(?:cu[A-Z]\w+$|_nv\d+rm|os_|nv_|rm_|hsa_)"), Owner.DRIVER),
+)
+
+
+@lru_cache(maxsize=1)
+def _packages() -> dict[str, Owner]:
+    rows = table("frames/owners")["packages"]
+    found: dict[str, Owner] = {}
+    for owner in _OWNERS:
+        for name in rows.get(owner.value, ()):
+            found.setdefault(name, owner)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> tuple[tuple[str, Owner], ...]:
+    rows = table("frames/owners")["libraries"]
+    pairs = [(name, owner) for owner in _OWNERS for name in rows.get(owner.value, ())]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+@lru_cache(maxsize=1)
+def _outside() -> frozenset[str]:
+    return frozenset(table("frames/owners")["outside"]["folders"])
+
+
+@lru_cache(maxsize=4096)
+def package_of(path: str) -> str | None:
+    """The package a Python path belongs to, None where it is nobody's but the user's. `path` uses forward slashes."""
+    installed = [match.end() for match in _INSTALLED.finditer(path)]
+    if installed:
+        return path[installed[-1] :].split("/", 1)[0].removesuffix(".py")
+    parts = path.split("/")
+    known = _packages()
+    for place in range(len(parts) - 2, -1, -1):
+        if parts[place] in known and place + 1 < len(parts):
+            rest = parts[place + 1 :]
+            if len(rest) > 1 or rest[0] == "__init__.py" or place == 0:
+                if rest[0] in _outside():
+                    return None
+                return parts[place]
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _of_path(path: str) -> Owner | None:
+    path = path.replace("\\", "/")
+    if path.startswith("<frozen") or _STANDARD.search(path):
+        return Owner.RUNTIME
+    if path.startswith("<eval_with_key>") or "/torchinductor_" in path or "torch_compile_cache/" in path:
+        return Owner.FRAMEWORK
+    package = package_of(path)
+    if package is not None:
+        return _packages().get(package, Owner.FRAMEWORK)
+    return None
+
+
+def _of_module(module: str) -> Owner | None:
+    name = module.replace("\\", "/").rsplit("/", 1)[-1]
+    inside = _of_path(module) if "packages/" in module else None
+    return next((owner for start, owner in _libraries() if name.startswith(start)), inside)
+
+
+def owner_of(frame: Frame) -> Owner:
+    """The owner of one frame: user where no table knows better."""
+    if frame.module:
+        found = _of_module(frame.module)
+        if found is not None:
+            return found
+    if frame.file:
+        found = _of_path(frame.file)
+        if found is not None:
+            return found
+    if not frame.file or _NATIVE_FILE.search(frame.file):
+        for pattern, owner in _NAMESPACES:
+            if pattern.search(frame.function):
+                return owner
+        if not frame.file:
+            return Owner.RUNTIME
+    return Owner.USER

@@ -1,0 +1,136 @@
+"""Where in its life the job was, and which part of it. In: frames and lifecycle events; out: the report's words. Sample:
+
+    … cuda_graph_runner.py capture … eagle_worker.py draft_forward -> ("graph_capture", "draft_model")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from forensics.data import table
+from forensics.model.event import Event, EventKind
+from forensics.model.stack import Frame
+
+#: words of `component`, from the most to the least telling: a scheduler runs every model
+_COMPONENTS = ("draft_model", "dataloader", "tokenizer", "target_model", "scheduler", "launcher")
+
+
+class Stage(NamedTuple):
+    """One row of stages.toml."""
+
+    files: tuple[str, ...]
+    functions: frozenset[str]
+    label: str
+    phase: str
+    component: str
+    weight: int
+
+
+@lru_cache(maxsize=1)
+def _stages() -> tuple[Stage, ...]:
+    return tuple(
+        Stage(tuple(r["files"]), frozenset(r["functions"]), r["label"], r["phase"], r["component"], r["weight"])
+        for r in table("frames/stages")["stage"]
+    )
+
+
+@lru_cache(maxsize=1)
+def draft_words() -> tuple[str, ...]:
+    """Parts of file names that mean a draft head, the most telling first."""
+    return tuple(table("frames/labels")["drafts"]["parts"])
+
+
+@lru_cache(maxsize=8192)
+def _stages_of(path: str, function: str) -> tuple[Stage, ...]:
+    name = function.rsplit(".", 1)[-1]
+    return tuple(
+        stage
+        for stage in _stages()
+        if (not stage.files or path.endswith(stage.files)) and (not stage.functions or name in stage.functions)
+    )
+
+
+def stages_of(frame: Frame) -> tuple[Stage, ...]:
+    """Every row that fits a frame."""
+    return _stages_of((frame.file or "").replace("\\", "/"), frame.function)
+
+
+def draft_word(path: str) -> str | None:
+    """ "nextn" for a model file of a draft head, else None."""
+    stem = path.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".py").lower()
+    parts = stem.split("_")
+    return next((word for word in draft_words() if word in parts), None)
+
+
+def is_model_file(path: str) -> bool:
+    """True for a file that defines a model or its layers."""
+    path = path.replace("\\", "/")
+    return "/models/" in path or path.startswith("models/") or "modeling_" in path.rsplit("/", 1)[-1]
+
+
+def phase_of(frames: Sequence[Frame], lifecycle: Sequence[Event] = ()) -> str | None:
+    """The phase, from the stack; where that says nothing, from the last lifecycle event before (given in log order)."""
+    best: Stage | None = None
+    for frame in frames:
+        for stage in stages_of(frame):
+            if stage.phase and (best is None or stage.weight > best.weight):
+                best = stage
+    started = _started(lifecycle)
+    if best is not None and (best.weight > 10 or started is None):
+        return best.phase
+    return started or (best.phase if best is not None else None)
+
+
+def _started(lifecycle: Sequence[Event]) -> str | None:
+    phase: str | None = None
+    for event in lifecycle:
+        if event.kind is not EventKind.LIFECYCLE:
+            continue
+        named = event.fields.get("phase")
+        state = event.fields.get("state")
+        if state == "begin" and isinstance(named, str):
+            phase = named
+        elif state == "end" and named == phase:
+            phase = None
+        elif isinstance(named, str) and named in _EXACT:
+            phase = _EXACT[named]
+    return phase if phase in _PHASES else None
+
+
+_PHASES = frozenset(
+    ("startup", "weight_load", "graph_capture", "warmup", "prefill", "decode", "train_step", "checkpoint", "shutdown")
+)
+#: lifecycle words that are no phase of the report but say which one runs
+_EXACT = {"step": "train_step", "decode": "decode", "prefill": "prefill", "train_step": "train_step", "ready": "decode"}
+
+
+def component_of(frames: Sequence[Frame]) -> str | None:
+    """The model component, from the stack: a draft's own file or worker beats the scheduler that runs it."""
+    seen: set[str] = set()
+    for frame in frames:
+        path = frame.file or ""
+        if is_model_file(path) and draft_word(path):
+            seen.add("draft_model")
+        elif is_model_file(path):
+            seen.add("target_model")
+        words = _called_drafts(frame)
+        if words:
+            seen.add("draft_model")
+        stages = stages_of(frame)
+        named = [stage.component for stage in stages if stage.component]
+        if "target_model" in named:
+            # The target's verification runs inside the draft's worker.
+            seen.discard("draft_model")
+            named = ["target_model"]
+        seen.update(named)
+    if seen == {"draft_model", "target_model"} or "draft_model" in seen:
+        return "draft_model"
+    return next((word for word in _COMPONENTS if word in seen), None)
+
+
+def _called_drafts(frame: Frame) -> bool:
+    code = frame.marked or frame.code or ""
+    head = code.split("(", 1)[0].strip().removeprefix("return ").rsplit("=", 1)[-1].strip()
+    return head.lower().removeprefix("self.") in draft_words()

@@ -1,0 +1,155 @@
+"""Frames to steps. In: frames outermost first and what the exception said; out: a `CallPath`. Sample:
+
+    scheduler.py run_scheduler_process, …, deepseek_v4_nextn.py forward, …, deepseek_v4.py mlp, …, trtllm_fp4_block_scale_routed_moe
+    -> scheduler > CUDA graph capture > nextn > mlp > trtllm routed MoE
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from forensics.callpath.owners import owner_of
+from forensics.callpath.stages import is_model_file, stages_of
+from forensics.callpath.words import called, function_words, launched, model_label, path_label
+from forensics.data import table
+from forensics.model.knowledge import KernelName
+from forensics.model.stack import Frame
+from forensics.model.verdict import CallPath, CallStep, Gap, Owner
+
+#: more steps than a person reads; the outermost of the user's and the engine's go first
+_MOST = 12
+
+_DULL = frozenset(("forward", "__call__", "apply", "__init__", "run", "wrapper", "main", "_forward", "call", "inner", "impl", "forward_native", "forward_cuda", "_run", "<lambda>", "wrapped", "helper", "fn", "func", "<listcomp>", "<genexpr>", "<dictcomp>", "_wrapper"))
+
+_KERNEL_FAILED = re.compile(
+    r"illegal memory access|device-side assert|unspecified launch failure|misaligned address|illegal instruction|"
+    r"invalid program counter|hipErrorLaunchFailure|LAUNCH_FAILED|hardware exception|asynchronously reported|uncorrectable ECC",
+    re.IGNORECASE,
+)
+_BLOCKING = re.compile(r"(?:CUDA|HIP|AMD_SERIALIZE)_(?:LAUNCH_BLOCKING|KERNEL)\s*=\s*[13]")
+
+
+@lru_cache(maxsize=1)
+def _plumbing() -> tuple[tuple[tuple[str, frozenset[str]], ...], tuple[str, ...]]:
+    rows = table("frames/plumbing")
+    pairs = tuple((row["file"], frozenset(row["functions"])) for row in rows["plumbing"])
+    return pairs, tuple("/" + name for name in rows["runtime"]["files"])
+
+
+@lru_cache(maxsize=8192)
+def _is_plumbing(path: str, function: str) -> bool:
+    pairs, runtime = _plumbing()
+    if path.startswith(("<frozen", "<eval_with_key>", "<string>")):
+        return True
+    if any(path.endswith(file) and (not functions or function in functions) for file, functions in pairs):
+        return True
+    return ("/" + path).endswith(runtime) or "uvloop" in path
+
+
+def is_plumbing(frame: Frame) -> bool:
+    """True for a frame that only passes the call on."""
+    return _is_plumbing((frame.file or "").replace("\\", "/"), frame.function.rsplit(".", 1)[-1])
+
+
+def build(frames: Sequence[Frame], message: str = "", kernel: KernelName | None = None, launch_blocking: bool = False) -> CallPath:
+    """The call path of one failure. message: all that was said (decides about the gap); kernel: where one is known, it is the
+    last step; launch_blocking: True where the log shows that launches were synchronous."""
+    steps: list[tuple[CallStep, int]] = []
+    inside_library = False
+    last = _last(frames)
+    for index, frame in enumerate(frames):
+        if is_plumbing(frame) and index != last:
+            continue
+        owner = owner_of(frame)
+        if owner is not Owner.KERNEL_LIBRARY:
+            inside_library = False
+        for label, weight in _labels_of(frame, owner, index == last, inside_library):
+            _append(steps, CallStep(label, owner, index), weight)
+        inside_library = owner is Owner.KERNEL_LIBRARY
+    if kernel is not None and not any(kernel.name in step.label for step, _ in steps):
+        _append(steps, CallStep(_short(kernel), Owner.KERNEL_LIBRARY, None), 9)
+    kept = tuple(_trim(steps))
+    return CallPath(kept, _gaps(kept, message, launch_blocking))
+
+
+def _last(frames: Sequence[Frame]) -> int:
+    """The innermost frame that is not the interpreter's own."""
+    for index in range(len(frames) - 1, -1, -1):
+        if not is_plumbing(frames[index]):
+            return index
+    return len(frames) - 1
+
+
+def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> list[tuple[str, int]]:
+    """The steps of one frame with what each is worth keeping (0 little, 9 everything)."""
+    path = (frame.file or "").replace("\\", "/")
+    name = frame.function.rsplit(".", 1)[-1]
+    found: list[tuple[str, int]] = []
+    stage = next((row.label for row in stages_of(frame) if row.label), None)
+    if stage is not None and owner is not Owner.KERNEL_LIBRARY:
+        found.append((stage, 3))
+    elif owner is Owner.KERNEL_LIBRARY or path_label(path):
+        part = path_label(path)
+        if part is not None:
+            found.append((part, 6))
+        elif not inside_library:
+            found.append((function_words(frame.function), 8))
+    elif is_model_file(path):
+        label = model_label(path)
+        if label is not None:
+            found.append((label, 7))
+        if name not in _DULL and not name.startswith("__"):
+            found.append((name.strip("_"), 6))
+    elif owner is Owner.USER:
+        found.append((name if name != "<module>" else path.rsplit("/", 1)[-1], 4 if name not in _DULL else 0))
+    elif owner is Owner.ENGINE and "/layers/" in path and name not in _DULL:
+        found.append((name.strip("_"), 5))
+    layer = called(frame) if owner in (Owner.USER, Owner.ENGINE) or is_model_file(path) else None
+    if layer is not None and stage is None and (is_model_file(path) or "/layers/" in path or name == "forward" or frame.code and "()(" in frame.code):
+        found.append((layer, 7))
+    kernel = launched(frame)
+    if kernel is not None and owner is not Owner.FRAMEWORK:
+        found.append((kernel, 8))
+    if last and not any(weight >= 5 for _, weight in found):
+        found.append((_innermost(frame, path, name), 9))
+    return [pair for pair in found if pair[0]]
+
+
+def _innermost(frame: Frame, path: str, name: str) -> str:
+    words = function_words(name)
+    if name in _DULL or name == "<module>":
+        stem = path.rsplit("/", 1)[-1]
+        return stem.removesuffix(".py") if name != "<module>" else stem
+    return words
+
+
+def _append(steps: list[tuple[CallStep, int]], step: CallStep, weight: int) -> None:
+    """What is already on the path is not told again."""
+    if all(old.label.lower() != step.label.lower() for old, _ in steps):
+        steps.append((step, weight))
+
+
+def _trim(steps: list[tuple[CallStep, int]]) -> list[CallStep]:
+    """Drops the least telling steps, outermost first, until a person can read the rest."""
+    kept = [pair for pair in steps if pair[1] > 0] or steps
+    while len(kept) > _MOST:
+        weight = min(pair[1] for pair in kept[:-1])
+        place = next(i for i, pair in enumerate(kept) if pair[1] == weight)
+        del kept[place]
+    return [step for step, _ in kept]
+
+
+def _short(kernel: KernelName) -> str:
+    return kernel.name if len(kernel.name) <= 120 else kernel.name[:117] + "..."
+
+
+def _gaps(steps: Sequence[CallStep], message: str, launch_blocking: bool) -> tuple[Gap, ...]:
+    if not steps or launch_blocking or _BLOCKING.search(message) or not _KERNEL_FAILED.search(message):
+        return ()
+    why = (
+        "kernels run asynchronously: the error surfaced here, but the kernel that failed may be any launched before; "
+        "CUDA_LAUNCH_BLOCKING=1 (HIP: AMD_SERIALIZE_KERNEL=3) makes it surface where it happens"
+    )
+    return (Gap(len(steps) - 1, why),)
