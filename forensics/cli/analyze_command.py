@@ -1,0 +1,198 @@
+"""`forensics analyze`: logs in, a report and an exit code out. In: paths or standard input; out: a report. Sample:
+
+forensics analyze run/ --gpu sm_120 --format json --output report.json
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from forensics.cli.output import emit, let_go_of_stdout
+from forensics.errors import ExitCode, UsageError
+from forensics.report import FORMATS, render
+
+if TYPE_CHECKING:
+    from forensics.model.verdict import Incident
+
+#: what a file name asks for where --format is not given
+SUFFIXES = {
+    ".json": "json",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".sarif": "sarif",
+    ".xml": "junit",
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  forensics server.log
+  torchrun … 2>&1 | forensics
+  forensics run/ *.zst --since "2026-11-29 20:10"
+  forensics server.log --gpu "RTX PRO 6000" --format json | jq .verdict
+  forensics server.log --output report.html"""
+)
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]…")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="How to report; by default what --output is named after, else console.",
+)
+@click.option("-o", "--output", type=click.Path(), help="Write the report to this file.")
+@click.option(
+    "--gpu",
+    metavar="NAME",
+    help='The GPU, where the log does not say: "RTX PRO 6000", sm_120, or local for this machine\'s.',
+)
+@click.option("--rank", metavar="RANK", help="Only this rank's lines: 3, TP1, …")
+@click.option("--since", metavar="TIME", help="Only from this time on, on the log's clock: 2026-11-29T20:10:00.")
+@click.option("--until", metavar="TIME", help="Only up to this time.")
+@click.option(
+    "--incident",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Report the Nth incident of the log instead of the gravest.",
+)
+@click.option(
+    "--signatures",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder with signatures of your own; may be repeated.",
+)
+@click.option("--explain", is_flag=True, help="Every finding and note, in the order the analysis made them.")
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colours on the console; NO_COLOR is respected.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Only the verdict's line; no progress.")
+@click.option("--debug", is_flag=True, help="Let an error inside forensics end with its traceback.")
+def analyze(
+    paths: tuple[str, ...],
+    format_: str | None,
+    output: str | None,
+    gpu: str | None,
+    rank: str | None,
+    since: str | None,
+    until: str | None,
+    incident: int | None,
+    folders: tuple[str, ...],
+    explain: bool,
+    color: str,
+    quiet: bool,
+    debug: bool,
+) -> int:
+    """Say what failed first in a log, where, why, and what to do.
+
+    PATHs are files, folders, globs or archives, compressed or not; without one, or with -, standard input is read.
+    """
+    if debug:
+        os.environ["FORENSICS_DEBUG"] = "1"
+    if not paths and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(
+            "no input",
+            why="no PATH is given and standard input is a terminal",
+            help="forensics server.log, or … | forensics",
+        )
+    format_ = format_ or SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "console")
+    found = _analyzed(
+        paths,
+        gpu=gpu,
+        rank=rank,
+        since=_time(since, "--since"),
+        until=_time(until, "--until"),
+        incident=incident,
+        folders=folders,
+        quiet=quiet,
+    )
+    code = exit_code(found)
+    try:
+        text = render(found, format_, explain=explain, brief=quiet, color=_colored(color, output))
+        emit(text.encode("utf-8", "replace"), output)
+    except BrokenPipeError:  # `… | head`: the reader had enough, the verdict stands
+        let_go_of_stdout()
+    return code
+
+
+def _analyzed(
+    paths: tuple[str, ...],
+    *,
+    gpu: str | None,
+    rank: str | None,
+    since: float | None,
+    until: float | None,
+    incident: int | None,
+    folders: tuple[str, ...],
+    quiet: bool,
+) -> Incident:
+    from forensics.cli.progress import Progress
+    from forensics.pipeline import analyze as run
+
+    _collect_less()
+    with Progress(silent=quiet) as progress:
+        return run(
+            list(paths) or ["-"],
+            gpu=gpu,
+            rank=rank,
+            since=since,
+            until=until,
+            signatures=folders,
+            incident=incident,
+            on_progress=progress.callback,
+        )
+
+
+def exit_code(found: Incident) -> int:
+    """The contract's exit code of an analysis."""
+    status = found.status.value
+    if status == "unknown" and found.primary is None and not found.findings and not found.coverage.claimed_lines:
+        return ExitCode.NOT_UNDERSTOOD
+    if status != "healthy" or any(one.bytes is None for one in found.coverage.skipped):
+        return ExitCode.FAILURE_FOUND
+    return ExitCode.HEALTHY
+
+
+def _colored(color: str, output: str | None) -> bool:
+    if color != "auto":
+        return color == "always"
+    if output or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
+
+
+def _time(text: str | None, option: str) -> float | None:
+    """Seconds on the log's clock. A time without a zone is taken as the log prints it; plain numbers are seconds."""
+    if text is None:
+        return None
+    from datetime import UTC, datetime
+
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        when = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is no time I can read", help="write it as 2026-11-29T20:10:00, or in seconds"
+        ) from None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _collect_less() -> None:
+    """Parsed records live until the end: the cyclic collector would walk them again and again for nothing."""
+    import gc
+
+    gc.set_threshold(200_000, 50, 50)
