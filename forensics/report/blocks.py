@@ -138,7 +138,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something on a lane. at: seconds on the log's clock; role: causal role or event kind; label: in words; place: file:line."""
+    """Something on a lane. at: seconds on the log's clock; role: causal role or event kind; label: in words."""
 
     at: float
     role: str
