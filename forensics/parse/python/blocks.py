@@ -1,0 +1,231 @@
+"""A lane -> blocks: the lines of one traceback with all that is chained to it. In: a `Lane`; out: `Block`s. Sample:
+
+    [2026-11-29 20:15:20 TP1] Scheduler hit an exception: Traceback (most recent call last):
+      File "/srv/engine/runner.py", line 151, in capture
+        self.forward(batch)
+    RuntimeError: CUDA error: operation not permitted when stream is capturing
+    CUDA kernel errors might be asynchronously reported …
+    -> Block(5 lines, heading="Scheduler hit an exception", complete=True)
+
+Finding the block comes first, reading its lines second (body.py).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from forensics.parse.python.body import quotes_next, remote_frames
+from forensics.parse.python.lanes import Item, Lane
+from forensics.parse.python.shapes import EXCEPTION_NAME, HEADER, Kind, raised, raised_name
+
+#: lines a message may have, and lines of others that a stack without its exception line may be interrupted by
+MESSAGE_LINES, NOISE_LINES = 400, 40
+
+
+@dataclass(slots=True)
+class Block:
+    """items: the lines, heading line not among them; heading: what stands before "Traceback" or above it; headed: the header
+    line is there; raised: the exception line is there; ambiguous: lines that may be another writer's."""
+
+    items: list[Item] = field(default_factory=list)
+    heading: str = ""
+    heading_item: Item | None = None
+    headed: bool = True
+    raised: bool = False
+    ambiguous: int = 0
+
+
+#: what starts something new at the margin of a lane that names no writer
+_STARTS = re.compile(
+    r"(?:ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\b ?[:\[|(-]|\d{4}-\d\d-\d\d[ T]|\[\d{4}-\d\d-\d\d|\[rank\d|\[default\d"
+    r"|[IWEF]\d{4} \d\d:|srun: |slurmstepd: |Killed\b|Process [\w:.-]{1,80}:$|Exception ignored|Exception in thread|terminate called"
+    r"|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted|Segmentation fault|Bus error"
+    r"|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid=|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\[[IWE] |\{\"|wandb: |bash: "
+)
+
+#: a paragraph after a blank line that still belongs to the message
+_PARAGRAPH = re.compile(
+    r"(?:from user code|Set TORCH|You can suppress|Explanation|Hint|Developer debug|For more|For debugging|For further|Possible solution|Please|Compile with"
+    r"|If |Note|Try |See |While executing|Original traceback|Original exception|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|"
+    r'""")'
+)
+
+
+def blocks_of(lane: Lane) -> list[Block]:
+    """The blocks of one lane, in the order of their first lines. Lines that are no part of a traceback are left out."""
+    walker = _Walker(lane)
+    for at in range(len(lane.items)):
+        walker.take(at)
+    walker.finish()
+    return walker.blocks
+
+
+class _Walker:
+    """Goes down a lane. `now` is the open block, `blanks` blank lines not yet given to it."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.blocks: list[Block] = []
+        self.now: Block | None = None
+        self.blanks: list[Item] = []
+        self.noise = 0
+        self.linked = False  # a link line was read, a header must follow
+        self.frame: Item | None = None  # the last frame line, while its code line may follow
+        self.code = ""  # the last code line
+        self.message: list[str] = []
+
+    def finish(self) -> None:
+        """The open block ends."""
+        if self.now and any(i.kind is Kind.FRAME for i in self.now.items) or (self.now and self.now.headed):
+            self.blocks.append(self.now)
+        self.now, self.blanks, self.noise, self.linked = None, [], 0, False
+        self.frame, self.code, self.message = None, "", []
+
+    def add(self, item: Item) -> None:
+        """The line belongs to the open block, and so do the blank lines before it."""
+        assert self.now is not None
+        self.now.items += self.blanks
+        self.now.items.append(item)
+        self.blanks, self.noise = [], 0
+
+    def take(self, at: int) -> None:
+        """Decides about one line."""
+        item = self.lane.items[at]
+        kind = item.kind
+        if self.now is None:
+            if kind is Kind.HEAD or kind is Kind.FRAME:
+                self.begin(at, item)
+            return
+        if kind is Kind.HEAD:
+            if self.linked or self.is_quoted(item):
+                self.chain(item)
+            else:
+                self.finish()
+                self.begin(at, item)
+        elif kind is Kind.BLANK:
+            self.blanks.append(item)
+        elif kind is Kind.LINK:
+            self.add(item)
+            self.linked, self.message = True, []
+        elif self.now.raised:
+            self.after_raise(at, item)
+        else:
+            self.in_stack(at, item)
+
+    def begin(self, at: int, item: Item) -> None:
+        """A new block at its header, or at a frame whose header is missing."""
+        self.now = Block(headed=item.kind is Kind.HEAD)
+        if item.kind is Kind.HEAD:
+            self.now.heading = _heading(item.line.text)
+            if not self.now.heading and at:
+                above = self.lane.items[at - 1]
+                if above.index >= item.index - 1 and above.kind in (Kind.TEXT, Kind.RAISED):
+                    self.now.heading, self.now.heading_item = above.line.text.strip()[:500], above
+        else:
+            self.frame = item
+        self.now.items.append(item)
+
+    def chain(self, item: Item) -> None:
+        """A header that goes on with the open block."""
+        self.add(item)
+        assert self.now is not None
+        self.now.raised, self.linked = False, False
+        self.frame, self.code, self.message = None, "", []
+
+    def is_quoted(self, item: Item) -> bool:
+        """True where the header stands in the open exception's message."""
+        if not (self.now and self.now.raised):
+            return False
+        text = item.line.text
+        if "Original Traceback" in text:
+            return True
+        last = next((m for m in reversed(self.message) if m.strip()), "")
+        return text.strip() == f"{HEADER}:" and len(self.blanks) <= 1 and quotes_next(last)
+
+    def in_stack(self, at: int, item: Item) -> None:
+        """Between a header and its exception line."""
+        assert self.now is not None
+        kind, text = item.kind, item.line.text
+        if kind is Kind.FRAME:
+            self.add(item)
+            self.frame = item
+            return
+        flat = self.frame is not None and self.frame.line.text[:1] == "F"
+        if flat and self.is_next(item) and kind in (Kind.TEXT, Kind.RAISED, Kind.CODE):
+            self.add(item)
+            self.frame, self.code = None, text
+            return
+        if kind in (Kind.CODE, Kind.CARET, Kind.REPEATED, Kind.GROUPED):
+            self.add(item)
+            if kind is Kind.CODE:
+                self.code, self.frame = text, None
+            return
+        awaited = raised_name(self.code)
+        found = raised(text, awaited) if kind in (Kind.RAISED, Kind.TEXT) else None
+        if found and self.is_exception(at, item, found[0], awaited):
+            self.add(item)
+            self.now.raised, self.message = True, [found[1]]
+            return
+        self.noise += 1
+        if self.noise > NOISE_LINES:
+            self.finish()
+
+    def is_next(self, item: Item) -> bool:
+        """True where nobody else wrote between the open block's last line and this one."""
+        assert self.now is not None
+        return item.index == self.now.items[-1].index + 1 or not self.lane.bare
+
+    def is_exception(self, at: int, item: Item, name: str, awaited: str | None) -> bool:
+        """True where a line of the right shape is the exception line and not some other "Word: text"."""
+        last = name.split("(")[0].rsplit(".", 1)[-1]
+        if EXCEPTION_NAME.search(last) or last == awaited:
+            return True
+        below = self.lane.items[at + 1] if at + 1 < len(self.lane.items) else None
+        if below and below.kind in (Kind.FRAME, Kind.CARET, Kind.CODE) and below.index == item.index + 1:
+            return False
+        return self.is_next(item) and not self.blanks
+
+    def after_raise(self, at: int, item: Item) -> None:
+        """Lines below an exception line: its message, or the end of the block."""
+        assert self.now is not None
+        last = next((m for m in reversed(self.message) if m.strip()), "")
+        if item.kind is Kind.FRAME:
+            if remote_frames(last) and self.is_next(item):
+                self.add(item)
+                self.now.raised, self.frame, self.message = False, item, []
+                return
+            self.finish()
+            self.begin(at, item)
+            return
+        if self.continues(item, last):
+            self.add(item)
+            self.message.append(item.line.text)
+            if len(self.message) > MESSAGE_LINES:
+                self.finish()
+            return
+        self.finish()
+
+    def continues(self, item: Item, last: str) -> bool:
+        """True where a line below an exception line is still its message."""
+        assert self.now is not None
+        text = item.line.text
+        before = self.now.items[-1]
+        if self.linked:
+            return False
+        if self.lane.bare:
+            if item.index != before.index + 1 + len(self.blanks) or _STARTS.match(text):
+                return False
+        elif item.line.time is not None and before.line.time is not None and item.line.time != before.line.time:
+            return False
+        if not self.blanks:
+            return True
+        return len(self.blanks) <= 2 and (text[:1] in " \t" or last.rstrip().endswith(":") or bool(_PARAGRAPH.match(text)))
+
+
+def _heading(text: str) -> str:
+    """What stands before "Traceback" in its line, without colon."""
+    head = text[: text.find(HEADER)].rstrip()
+    for word in ("Original", "Exception Group", "+"):
+        head = head.removesuffix(word).rstrip()
+    return head.rstrip(":").strip("> ")[-500:]

@@ -1,0 +1,235 @@
+"""One writer's traceback -> its exceptions. In: the texts of a block; out: `Raised` records, innermost first. Sample:
+
+    Traceback (most recent call last):
+      File "/srv/a.py", line 3, in load
+        return table[key]
+               ~~~~~^^^^^
+    KeyError: 'w13_weight'
+
+    The above exception was the direct cause of the following exception:
+
+    Traceback (most recent call last):
+      File "/srv/b.py", line 9, in main
+        load()
+    RuntimeError: cannot load layer 3
+    -> [KeyError (frames of a.py), RuntimeError (frames of b.py, link="cause")]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from forensics.model.stack import Frame
+from forensics.parse.python.shapes import (
+    FRAME,
+    HEADER,
+    LOOK,
+    TORN_FRAME,
+    Kind,
+    kind_of,
+    link_of,
+    raised,
+    raised_name,
+    repeats,
+)
+
+#: characters of a message that are kept
+MESSAGE_LIMIT = 20_000
+
+#: the function of a frame that prints none: the place of a SyntaxError
+NO_FUNCTION = "<source>"
+
+
+@dataclass(slots=True)
+class Raised:
+    """One exception as printed. first, last: 0-based indices into the block's lines; frames carry such an index as log_line."""
+
+    type: str = ""
+    message: list[str] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    link: str | None = None
+    first: int = 0
+    last: int = 0
+
+    @property
+    def text(self) -> str:
+        """The message, lines joined, without blank ends."""
+        lines = list(self.message)
+        while lines and not lines[-1].strip():
+            lines.pop()
+        return "\n".join(lines)[:MESSAGE_LIMIT]
+
+
+#: a line of a message after which a traceback belongs to the message (the exception quotes what happened elsewhere)
+_QUOTES = re.compile(
+    r'^\s*(?:""" ?|\'\'\'|-- Process \d+ terminated.{0,80}|.{0,200}(?:[Tt]raceback|error|exception|[Oo]riginal \w+|stack|follow\w+).{0,80}:)\s*$'
+)
+_WRAPPER = re.compile(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
+_RAY_TASK = re.compile(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
+_RAY_REMOTE = re.compile(r"^\s*(?:.{0,120}: )?ray::")
+
+
+def quotes_next(message_line: str) -> bool:
+    """True where a traceback right after this line of a message belongs to the message."""
+    return bool(_QUOTES.match(message_line[:LOOK]))
+
+
+def remote_frames(message_line: str) -> bool:
+    """True where frames without a header follow: Ray's `ray::Worker.run() (pid=7, ip=10.0.0.1)`."""
+    return "ray::" in message_line[:LOOK] and bool(_RAY_REMOTE.match(message_line[:LOOK]))
+
+
+class _Reader:
+    """Collects exceptions line by line. `done` are finished, innermost first; `open` is the one being read."""
+
+    def __init__(self) -> None:
+        self.done: list[Raised] = []
+        self.open = Raised()
+        self.outer: list[Raised] = []  # exceptions whose message quotes the traceback being read
+        self.link: str | None = None
+        self.awaiting_code = False
+        self.column = 4  # where the code line above starts, for the carets
+
+    @property
+    def in_message(self) -> bool:
+        return bool(self.open.type)
+
+    def close(self) -> None:
+        """The open exception ends here."""
+        if self.open.type or self.open.frames:
+            self.done.append(self.open)
+        self.open = Raised()
+
+    def close_all(self) -> None:
+        """The open exception and those whose messages quoted it end here, innermost first."""
+        self.close()
+        while self.outer:
+            holder = self.outer.pop()
+            if _WRAPPER.search(holder.type) and not holder.text.strip("\"' \n"):
+                # a transport of what was quoted: its frames tell who waited, the quoted exception what failed
+                if holder.frames and self.done:
+                    holder.link = "cause"
+                    holder.type, holder.message = self.done[-1].type, list(self.done[-1].message)
+                    self.done.append(holder)
+                continue
+            holder.link = "cause" if self.done else holder.link
+            self.done.append(holder)
+
+    def nest(self, at: int) -> None:
+        """What follows is quoted by the open exception's message."""
+        self.outer.append(self.open)
+        self.open = Raised(first=at)
+
+    def start(self, at: int) -> None:
+        """A header that follows a link or opens the block."""
+        self.close_all()
+        self.open = Raised(link=self.link if self.done else None, first=at)
+        self.link = None
+
+
+@lru_cache(maxsize=512)
+def read_body(texts: tuple[str, ...]) -> tuple[Raised, ...]:
+    """The exceptions of a block, innermost first; frames without an exception line give a record with type "".
+
+    Nested tracebacks (quoted in a message: multiprocessing, DataLoader workers, Ray) come before the exception that quotes them.
+    """
+    reader = _Reader()
+    kinds = [kind_of(t) for t in texts]
+    flat = _is_flat(texts, kinds)
+    for at, text in enumerate(texts):
+        kind = kinds[at]
+        if reader.in_message and _message_line(reader, kind, text, at):
+            continue
+        if kind is Kind.HEAD:
+            reader.start(at)
+        elif kind is Kind.FRAME:
+            _frame(reader, text, at)
+        elif kind is Kind.BLANK:
+            continue
+        elif kind is Kind.LINK:
+            reader.link = link_of(text)
+        elif kind is Kind.REPEATED and reader.open.frames:
+            last = reader.open.frames[-1]
+            reader.open.frames[-1] = replace(last, repeated=1 + repeats(text))
+        elif kind is Kind.CARET and reader.open.frames:
+            _carets(reader, text)
+        elif reader.awaiting_code and (kind is Kind.CODE or flat) and reader.open.frames:
+            _code(reader, text)
+            if flat:
+                reader.awaiting_code = False
+        elif kind is not Kind.CODE or not reader.open.frames:
+            _raise_line(reader, text.strip() if flat else text, at)
+        reader.open.last = at
+    reader.close_all()
+    return tuple(r for r in reader.done if r.frames or r.type)
+
+
+def _is_flat(texts: Sequence[str], kinds: Sequence[Kind]) -> bool:
+    """True where the writer's indentation was lost: frame lines stand at the margin."""
+    frames = [t for t, k in zip(texts, kinds, strict=True) if k is Kind.FRAME]
+    return bool(frames) and sum(t[:1] == "F" for t in frames) * 2 > len(frames)
+
+
+def _frame(reader: _Reader, text: str, at: int) -> None:
+    found = FRAME.match(text) or TORN_FRAME.match(text)
+    if not found:
+        return
+    reader.open.frames.append(
+        Frame(function=found["function"] or NO_FUNCTION, file=found["file"], line=int(found["line"]), log_line=at)
+    )
+    reader.awaiting_code = True
+
+
+def _code(reader: _Reader, text: str) -> None:
+    last = reader.open.frames[-1]
+    code = text.strip()[:LOOK]
+    reader.open.frames[-1] = replace(last, code=code if last.code is None else f"{last.code}\n{code}")
+    reader.column = len(text) - len(text.lstrip())
+
+
+def _carets(reader: _Reader, text: str) -> None:
+    last = reader.open.frames[-1]
+    if last.code is None or last.marked is not None or "\n" in last.code:
+        return
+    start = len(text) - len(text.lstrip()) - reader.column
+    marked = last.code[max(start, 0) : max(start, 0) + len(text.strip())]
+    if marked:
+        reader.open.frames[-1] = replace(last, marked=marked)
+
+
+def _raise_line(reader: _Reader, text: str, at: int) -> None:
+    awaited = raised_name(reader.open.frames[-1].code or "") if reader.open.frames else None
+    found = raised(text, awaited)
+    if found:
+        reader.open.type, reader.open.message = found[0], [found[1]]
+        reader.awaiting_code = False
+
+
+def _message_line(reader: _Reader, kind: Kind, text: str, at: int) -> bool:
+    """Takes a line after the exception line. False where the line starts something else."""
+    message = reader.open.message
+    if kind is Kind.LINK:
+        return False
+    last = next((m for m in reversed(message) if m.strip()), "")
+    if kind is Kind.HEAD:
+        if reader.link is None and (quotes_next(last) or "Original Traceback" in text or text.strip() != f"{HEADER}:"):
+            reader.nest(at)
+            reader.open.last = at
+            return True
+        return False
+    if kind is Kind.FRAME and (remote_frames(last) or _RAY_TASK.match(reader.open.type)):
+        reader.nest(at)
+        _frame(reader, text, at)
+        return True
+    if text.strip() in ('"""', "'''") and reader.outer:
+        holder = reader.outer[-1]
+        if any(m.strip() == text.strip() for m in holder.message):
+            reader.close_all()
+            reader.open = Raised()
+            return True
+    message.append(text)
+    reader.open.last = at
+    return True

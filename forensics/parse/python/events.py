@@ -1,0 +1,66 @@
+"""Blocks -> events. In: a `Block`; out: an `Event` of kind python with its `ExceptionChain`. Sample: see blocks.py."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine, Span
+from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
+from forensics.parse.python.blocks import Block
+from forensics.parse.python.body import Raised, read_body
+from forensics.parse.python.shapes import raised_name
+
+_HANDLED = re.compile(r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Exception in callback .{0,200}__del__)")
+
+
+def event_of(block: Block) -> Event | None:
+    """The event of a block, None where it holds neither frames nor an exception."""
+    lines = [item.line for item in block.items]
+    exceptions = [_exception(r, lines) for r in read_body(tuple(line.text for line in lines))]
+    if not exceptions:
+        return None
+    told = next((line for line in lines if line.rank), lines[0])
+    first = block.heading_item.line if block.heading_item else lines[0]
+    numbers = [line.number for line in (first, *_trimmed(lines))]
+    span = Span(lines[0].source, min(numbers), max(numbers))
+    time = next((line.time for line in (first, *lines) if line.time is not None), None)
+    chain = ExceptionChain(
+        tuple(exceptions), span, told.rank, time, block.heading, bool(_HANDLED.match(block.heading)), block.ambiguous, told.stream
+    )
+    last = chain.last
+    complete = block.headed and block.raised
+    return Event(
+        EventKind.PYTHON,
+        span,
+        rank=told.rank,
+        time=time,
+        type=last.type or None,
+        message=last.message,
+        stacks=tuple(StackTrace(e.frames, e.span or span, complete=complete) for e in exceptions if e.frames),
+        chain=chain,
+        level=first.level,
+        parser="python",
+        stream=told.stream,
+        fields={} if complete else {"complete": False},
+    )
+
+
+def _trimmed(lines: list[LogLine]) -> list[LogLine]:
+    end = len(lines)
+    while end > 1 and not lines[end - 1].text.strip():
+        end -= 1
+    return lines[:end]
+
+
+def _exception(raised: Raised, lines: list[LogLine]) -> RaisedException:
+    frames = tuple(_placed(frame, lines) for frame in raised.frames)
+    name = raised.type or (raised_name(frames[-1].code or "") if frames else None) or ""
+    numbers = [lines[n].number for n in range(raised.first, min(raised.last, len(lines) - 1) + 1)]
+    span = Span(lines[0].source, min(numbers), max(numbers)) if numbers else None
+    return RaisedException(name, raised.text, frames, raised.link, span)
+
+
+def _placed(frame: Frame, lines: list[LogLine]) -> Frame:
+    return replace(frame, log_line=lines[frame.log_line].number) if frame.log_line is not None else frame

@@ -1,0 +1,135 @@
+"""Lines -> lanes: what one writer wrote with one prefix. In: retained lines; out: `Lane`s. Sample (two lanes of one region):
+
+    (Worker_TP1 pid=71) ERROR 11-29 20:15:20 [executor.py:527] Traceback (most recent call last):   lane A
+    (Worker_TP0 pid=70) ERROR 11-29 20:15:20 [executor.py:527] Traceback (most recent call last):   lane B
+    (Worker_TP1 pid=71) ERROR 11-29 20:15:20 [executor.py:527]   File "/srv/a.py", line 3, in f     lane A
+
+A lane is named by the line's own prefix with its times taken out. A header whose prefix only its first line carries
+(`[2026-11-29 20:15:20 TP1] Scheduler hit an exception: Traceback …`, then bare lines) goes to the lane of its first frame.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from forensics.model.source import LogLine
+from forensics.parse.python.shapes import HEADER, Kind, kind_of
+
+#: lines around a hit that are looked at: a heading before, a message after
+BEFORE, AFTER = 3, 120
+
+#: how far from its header a first frame may be when other ranks write in between
+FIRST_FRAME_WITHIN = 400
+
+_TIMES = re.compile(
+    r"\[ *\d{1,9}\.\d{1,9}\]|\d{1,4}[-/]\d{1,2}(?:[-/]\d{1,4})?[T_ ]?(?:\d\d:\d\d[\d:.,]*)?(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d[\d:.,]*Z?"
+)
+
+
+@dataclass(slots=True)
+class Item:
+    """One line of a lane. index: into Intake.lines, so that neighbours can be told from far lines."""
+
+    index: int
+    line: LogLine
+    kind: Kind
+
+
+@dataclass(slots=True)
+class Lane:
+    """bare: the prefix names no writer (nothing at all, or only a time), so anything may have written its lines."""
+
+    prefix: str
+    bare: bool
+    items: list[Item] = field(default_factory=list)
+
+
+def prefix_of(line: LogLine) -> str:
+    """The part of the line before its text, times as "#", ends trimmed."""
+    raw, text = line.raw, line.text
+    if len(raw) == len(text):
+        return ""
+    body = text.strip()
+    if body and not raw.rstrip().endswith(body):
+        return f"{line.stream}|{line.origin or ''}|{line.level or ''}"
+    head = raw[: raw.rindex(text)] if text and text in raw else raw[: len(raw) - len(text)]
+    return " ".join(_TIMES.sub("#", head[:400]).split())
+
+
+def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
+    """Index ranges [first, end) around lines that hold frames or headers, overlapping ones joined, sources kept apart."""
+    first = end = -1
+    for at, line in enumerate(lines):
+        text = line.text
+        if '", line ' not in text and HEADER not in text:
+            continue
+        if end >= 0 and at - BEFORE <= end and lines[at - 1].source == line.source:
+            end = at + AFTER
+            continue
+        if end >= 0:
+            yield first, _stop(lines, first, end)
+        first, end = max(at - BEFORE, 0), at + AFTER
+        while lines[first].source != line.source:
+            first += 1
+    if end >= 0:
+        yield first, _stop(lines, first, end)
+
+
+def _stop(lines: Sequence[LogLine], first: int, end: int) -> int:
+    end = min(end, len(lines))
+    while lines[end - 1].source != lines[first].source:
+        end -= 1
+    return end
+
+
+def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
+    """The lanes of one region, in the order of their first lines."""
+    items: list[tuple[str, Item]] = []
+    for at in range(first, end):
+        line = lines[at]
+        items.append((prefix_of(line), Item(at, line, kind_of(line.text))))
+    if _newest_first(items):
+        items.reverse()
+        for n, (_, item) in enumerate(items):
+            item.index = first + n
+    lanes: dict[str, Lane] = {}
+    for n, (prefix, item) in enumerate(items):
+        if item.kind is Kind.HEAD and prefix:
+            prefix = _body_prefix(items, n, prefix)
+        lane = lanes.get(prefix)
+        if lane is None:
+            line = item.line
+            bare = not prefix or not (line.stream or line.level or line.origin)
+            lane = lanes[prefix] = Lane(prefix, bare)
+        lane.items.append(item)
+    return list(lanes.values())
+
+
+def _body_prefix(items: Sequence[tuple[str, Item]], at: int, prefix: str) -> str:
+    """Which prefix the lines below a header carry: its own, or a leading part of it."""
+    own_seen = False
+    for other, item in items[at + 1 : at + 1 + FIRST_FRAME_WITHIN]:
+        if other == prefix:
+            if item.kind is Kind.FRAME:
+                return prefix
+            own_seen = own_seen or item.kind is not Kind.BLANK
+        elif item.kind is Kind.FRAME and prefix.startswith(other) and not own_seen:
+            return other
+        elif item.kind is Kind.HEAD and prefix.startswith(other) and own_seen:
+            break
+    return prefix
+
+
+def _newest_first(items: Sequence[tuple[str, Item]]) -> bool:
+    """True where the log runs backwards: headers stand below their frames."""
+    above = below = 0
+    for n, (prefix, item) in enumerate(items):
+        if item.kind is not Kind.HEAD:
+            continue
+        if n + 1 < len(items) and items[n + 1][1].kind is Kind.FRAME:
+            below += 1
+        elif n and items[n - 1][1].kind is Kind.FRAME and prefix.startswith(items[n - 1][0]):
+            above += 1
+    return above > below

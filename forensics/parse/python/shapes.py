@@ -1,0 +1,150 @@
+"""What a line of a Python traceback looks like, one line at a time. In: a line's text; out: a `Kind`. Sample:
+
+    Traceback (most recent call last):                       HEAD
+      File "/srv/engine/runner.py", line 151, in capture     FRAME
+        self.model.forward(batch)                            CODE
+        ~~~~~~~~~~~~~~~~~~^^^^^^^                            CARET
+      [Previous line repeated 12 more times]                 REPEATED
+    torch.OutOfMemoryError: CUDA out of memory. Tried …      RAISED
+    During handling of the above exception, another …        LINK
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+HEADER = "Traceback (most recent call last)"
+
+#: longest part of a line that is looked at; longer lines are data, not tracebacks
+LOOK = 4000
+
+
+class Kind(IntEnum):
+    """What a line can be by its own text. RAISED is only a guess outside of a traceback: "Name: text" at the margin."""
+
+    BLANK = 0
+    HEAD = 1
+    FRAME = 2
+    CODE = 3
+    CARET = 4
+    REPEATED = 5
+    RAISED = 6
+    LINK = 7
+    GROUPED = 8  # "  | …", "  +-+---------------- 1 ----------------" of an exception group
+    TEXT = 9
+
+
+#: `File "x.py", line 10, in f` (traceback), `File "x.py", line 10 in f` (faulthandler), `File "x.py", line 10` (SyntaxError)
+FRAME = re.compile(
+    r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8})'
+    r"(?:,? in (?P<function><[^>\n]{1,80}>(?:\(\))?|[^\s,]{1,300}))?[ \t`]*$"
+)
+
+#: the same with another writer's words torn into its end
+TORN_FRAME = re.compile(
+    r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8}),? in (?P<function><[^>\n]{1,80}>|\w{1,300})\b'
+)
+
+#: the exception line: a dotted name, perhaps Ray's "(Inner)", then ": message" or nothing
+RAISED = re.compile(
+    r"^(?P<type>[A-Za-z_]\w{0,120}(?:\.(?:<locals>|\w{1,120})){0,12})(?P<inner>\([\w.]{1,120}\))?(?P<colon>:(?: (?P<message>.*))?)?$",
+    re.DOTALL,
+)
+
+#: names that are exceptions by their own look
+EXCEPTION_NAME = re.compile(
+    r"(?:Error|Exception|Interrupt|Exit|Timeout|TimedOut|Failure|Failed|Abort|Aborted|Fault|StopIteration|StopAsyncIteration"
+    r"|ExceptionGroup|OutOfResources|OutOfMemory|Warning|NotFound|Unsupported|Invalid|Refused|Disconnected|Denied|Cancelled"
+    r"|Empty|Full|Died|Unavailable|Traceback)$"
+)
+
+#: words before a colon that no exception class is called
+NOT_A_TYPE = frozenset(
+    "INFO WARNING WARN DEBUG ERROR CRITICAL FATAL TRACE NOTICE NOTE Note Hint Warning Process Killed Usage usage Info Error "
+    "Debug Fatal TODO FIXME INTERNAL See https http Explanation Rank rank time host exitcode error_file traceback".split()
+)
+
+LINKS = {
+    "During handling of the above exception, another exception occurred": "context",
+    "The above exception was the direct cause of the following exception": "cause",
+}
+
+_GROUPED = re.compile(r"^ {1,80}(?:\| ?|\+-|\+ Exception Group )|^ {1,80}\|$")
+_CARETS = frozenset("^~ \t")
+_REPEATED = re.compile(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
+
+
+def kind_of(text: str) -> Kind:
+    """The kind of one line without its prefix. Looks at the first `LOOK` characters only."""
+    if len(text) > LOOK:
+        text = text[:LOOK]
+    stripped = text.lstrip(" \t`")
+    if not stripped or stripped.isspace():
+        return Kind.BLANK
+    first = stripped[0]
+    indent = len(text) - len(stripped)
+    if first in "|+" and indent and _GROUPED.match(text):
+        return Kind.GROUPED
+    if first == "F" and stripped.startswith('File "') and (FRAME.match(text) or TORN_FRAME.match(text)):
+        return Kind.FRAME
+    if HEADER in text:
+        return Kind.HEAD
+    if first in "DT" and link_of(stripped):
+        return Kind.LINK
+    if first in "^~" and _CARETS.issuperset(stripped):
+        return Kind.CARET
+    if first == "[" and _REPEATED.match(text):
+        return Kind.REPEATED
+    if indent:
+        return Kind.CODE
+    return Kind.RAISED if raised(text) else Kind.TEXT
+
+
+def link_of(text: str) -> str | None:
+    """ "cause" or "context" where the line says how two exceptions hang together."""
+    body = text.strip().rstrip(":")
+    return LINKS.get(body)
+
+
+def raised(text: str, awaited: str | None = None) -> tuple[str, str] | None:
+    """(type, message) of an exception line, or None. awaited: the name that the code line above raises, if it shows one."""
+    found = RAISED.match(text)
+    if not found:
+        return None
+    name = found["type"] + (found["inner"] or "")
+    if found["type"] in NOT_A_TYPE:
+        return None
+    last = found["type"].rsplit(".", 1)[-1]
+    if not found["colon"]:
+        fits = bool(EXCEPTION_NAME.search(last)) or last == awaited
+        return (name, "") if fits else None
+    dotted = "." in found["type"]
+    if not (last == awaited or EXCEPTION_NAME.search(last) or dotted or (last[:1].isupper() and not last.isupper())):
+        return None
+    if dotted and re.search(r"\.(?:py|cc|cpp|cu|cuh|h|hpp|c|so|json|txt|sh|yaml|log)$", found["type"]):
+        return None
+    return name, found["message"] or ""
+
+
+def looks_raised(text: str) -> bool:
+    """True where the line is an exception line whatever stands around it (`ValueError: …`, `torch.AcceleratorError: …`)."""
+    found = RAISED.match(text[:LOOK])
+    if not found or found["type"] in NOT_A_TYPE:
+        return False
+    return bool(EXCEPTION_NAME.search(found["type"].rsplit(".", 1)[-1]))
+
+
+_RAISE = re.compile(r"^\s*raise\s+(?:[\w]+\.){0,8}(?P<name>[A-Za-z_]\w*)")
+
+
+def raised_name(code: str) -> str | None:
+    """The class that a code line raises (`raise RuntimeError(…` -> "RuntimeError"), None where it shows none."""
+    found = _RAISE.match(code)
+    return found["name"] if found and found["name"][:1].isupper() else None
+
+
+def repeats(text: str) -> int:
+    """N of `[Previous line repeated N more times]`, 0 for other lines."""
+    found = _REPEATED.match(text)
+    return int(found[1]) if found else 0
