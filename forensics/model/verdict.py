@@ -13,7 +13,7 @@ from typing import Any
 
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts, KernelName
-from forensics.model.source import Evidence, LogSource, Note, Rank, RankActivity, Skipped
+from forensics.model.source import Evidence, LogSource, Note, Rank, RankActivity, Skipped, Span
 from forensics.model.stack import Frame, RaisedException
 
 
@@ -130,6 +130,9 @@ class Finding:
     count: int = 1
     #: among several root findings on one failure the higher wins (0 generic text, 50 usual, 100 proven by knowledge)
     specificity: int = 50
+    #: every place it matched (evidence quotes only the first few), and the indices of the events among them
+    spans: tuple[Span, ...] = ()
+    events: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,193 @@
+"""Tries signatures on events and lines. In: subjects, facts, signatures; out: hits, folded into one `Finding` a signature. Sample:
+
+    "CUDA error: an illegal memory access was encountered" on TP0…TP3 -> one Finding("cuda.illegal-memory-access", count=4,
+                                                                             ranks=(TP0, TP1, TP2, TP3), evidence=(…))
+
+A signature is tried on the events whose text holds its literals, then on lines that hold them and lie in no event it already
+matched. Exceptions are only asked what they said, never the source code that a traceback shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from forensics.match.conditions import Context, holds
+from forensics.match.fixes import fixes_of
+from forensics.match.place import Places
+from forensics.match.signature import Signature, anchors_of, searcher
+from forensics.match.subject import Joined, Subject, Subjects, quotes_a_user
+from forensics.match.template import fill
+from forensics.model.knowledge import Facts
+from forensics.model.source import Evidence, Rank, Span
+from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
+
+#: so many quotations stand in a finding; all places stand in `spans`
+MOST_EVIDENCE = 8
+MOST_SPANS = 500
+LONGEST_QUOTE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One match. captures: the pattern's named groups; context: component, phase and captures of that place."""
+
+    subject: Subject
+    context: Context
+    captures: Mapping[str, str] = field(default_factory=dict)
+
+
+class Matcher:
+    """Holds what all signatures share for one input. assumed: component and phase where the log's own do not say (examples)."""
+
+    def __init__(self, subjects: Subjects, facts: Facts, assumed: Context | None = None) -> None:
+        self.subjects, self.facts, self.assumed = subjects, facts, assumed or Context()
+        self.places = Places(subjects.events)
+
+    def hits(self, one: Signature) -> list[Hit]:
+        """Every place where a signature matches: events first, then lines outside them."""
+        found = [h for i in self._candidates(one, self.subjects.event_texts) if (h := self._event_hit(one, i))]
+        if one.needs_event:
+            return found
+        taken = [hit.subject for hit in found]
+        for index in self._candidates(one, self.subjects.line_texts):
+            subject = self.subjects.line_subject(index)
+            if subject is not None and not any(_covers(event, subject) for event in taken):
+                if hit := self.try_on(one, subject):
+                    found.append(hit)
+        return found
+
+    def _event_hit(self, one: Signature, index: int) -> Hit | None:
+        return self.try_on(one, self.subjects.event_subject(index))
+
+    def _candidates(self, one: Signature, texts: Joined) -> list[int]:
+        if not texts.whole:
+            return []
+        literals = anchors_of(one.literals, one.any_literals)
+        found: set[int] = set()
+        for literal in literals:
+            found.update(texts.holding(literal, one.word))
+        return sorted(found)
+
+    def try_on(self, one: Signature, subject: Subject) -> Hit | None:
+        """The hit of a signature on one subject, or None: literals, exception type, frame, pattern, surroundings, conditions."""
+        text, rest = subject.text, one.rest
+        if not all(literal in text for literal in one.literals):
+            return None
+        if one.any_literals and not any(literal in text for literal in one.any_literals):
+            return None
+        if any(literal in text for literal in rest.get("none_literals", ())):
+            return None
+        if rest.get("events") and subject.kind not in rest["events"]:
+            return None
+        if rest.get("exception") and not any(_is_type(rest["exception"], name) for name in subject.types):
+            return None
+        if rest.get("frame") and not any(
+            re.search(rest["frame"], f"{frame.file or ''}:{frame.function}") for frame in subject.frames
+        ):
+            return None
+        captures: Mapping[str, str] = {}
+        at = text.find(next(iter(one.literals or one.any_literals)))
+        if one.pattern:
+            found = searcher(one.pattern, one.trusted)(text)
+            if found is None:
+                return None
+            captures = {name: value for name, value in found.groupdict().items() if value is not None}
+            at = found.start()
+        if subject.kind == "line" and at > 0 and quotes_a_user(text, at):
+            return None
+        if not self._surroundings_fit(one, subject):
+            return None
+        context = self._context(one, subject, captures)
+        if rest.get("when") and holds(rest["when"], self.facts, context) is not True:
+            return None
+        if rest.get("unless") and holds(rest["unless"], self.facts, context) is True:
+            return None
+        return Hit(subject, context, captures)
+
+    def _surroundings_fit(self, one: Signature, subject: Subject) -> bool:
+        near, not_near = one.rest.get("nearby", ()), one.rest.get("not_nearby", ())
+        if not near and not not_near:
+            return True
+        around = self.subjects.near(subject, one.rest.get("window", 12))
+        return all(literal in around for literal in near) and not any(literal in around for literal in not_near)
+
+    def _context(self, one: Signature, subject: Subject, captures: Mapping[str, str]) -> Context:
+        component = self.places.component(subject) or self.assumed.component
+        return Context(component, self.places.phase(subject) or self.assumed.phase, captures)
+
+    def finding(self, one: Signature, hits: Sequence[Hit]) -> Finding:
+        """All hits of a signature as one finding; the words are those of the first."""
+        first = hits[0]
+        ranks = _unique_ranks(hit.subject.rank for hit in hits)
+        words = {
+            "component": (first.context.component or "").replace("_", " "),
+            "phase": (first.context.phase or "").replace("_", " "),
+            "ranks": _ranks_in_words(ranks),
+        }
+        words = {key: value for key, value in words.items() if value}
+        details = one.details
+
+        def say(text: str) -> str:
+            return fill(text, first.captures, self.facts, words)
+
+        return Finding(
+            id=one.id,
+            role=SignatureRole(one.role),
+            category=Category(one.category) if one.category else None,
+            title=say(one.title),
+            explanation=say(one.why),
+            confidence=Confidence(one.confidence),
+            evidence=tuple(self._evidence(one, hit, say(one.title)) for hit in hits[:MOST_EVIDENCE]),
+            domain=one.domain,
+            ranks=ranks,
+            fixes=fixes_of(one, first.context, self.facts, say),
+            next_steps=tuple(say(step) for step in details.get("next_steps", ())),
+            must_not_prove=say(details["must_not_prove"]) if details.get("must_not_prove") else None,
+            references=tuple(details.get("references", ())),
+            captures=dict(first.captures),
+            count=sum(self._count(hit) for hit in hits),
+            specificity=one.specificity,
+            spans=tuple(hit.subject.span for hit in hits[:MOST_SPANS]),
+            events=tuple(hit.subject.event for hit in hits[:MOST_SPANS] if hit.subject.event is not None),
+        )
+
+    def _count(self, hit: Hit) -> int:
+        return self.subjects.events[hit.subject.event].count if hit.subject.event is not None else 1
+
+    def _evidence(self, one: Signature, hit: Hit, shows: str) -> Evidence:
+        """The lines of an event that hold the signature's literals, else its last line; a line hit is its own evidence."""
+        lines = self.subjects.lines_of(hit.subject.span, hit.subject.stream if hit.subject.event is not None else "")
+        wanted = (*one.literals, *one.any_literals)
+        holding = [line for line in lines if not line.text.startswith("  ") and any(w in line.text for w in wanted)]
+        chosen = holding or lines[-1:]
+        if not chosen:
+            return Evidence(hit.subject.span, hit.subject.text[:LONGEST_QUOTE], shows)
+        last = chosen[0]
+        for line in chosen[1:]:
+            if line.number != last.number + 1:
+                break
+            last = line
+        quoted = [line for line in chosen if chosen[0].number <= line.number <= last.number]
+        quote = "\n".join(line.raw for line in quoted)[:LONGEST_QUOTE]
+        return Evidence(Span(chosen[0].source, chosen[0].number, last.number), quote, shows)
+
+
+def _is_type(pattern: str, name: str) -> bool:
+    """An exception's type fits as printed or by its last part."""
+    return bool(re.fullmatch(pattern, name) or re.fullmatch(pattern, name.rpartition(".")[2]))
+
+
+def _covers(event: Subject, line: Subject) -> bool:
+    same_writer = not event.stream or not line.stream or event.stream == line.stream
+    return event.event is not None and same_writer and event.span.contains(line.span)
+
+
+def _unique_ranks(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:
+    return tuple({rank.key: rank for rank in ranks if rank is not None}.values())
+
+
+def _ranks_in_words(ranks: Sequence[Rank]) -> str:
+    labels = [rank.label for rank in ranks]
+    return ", ".join(labels) if len(labels) <= 4 else f"{', '.join(labels[:3])} and {len(labels) - 3} more"

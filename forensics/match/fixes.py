@@ -1,0 +1,32 @@
+"""Which of a signature's fixes suit this engine, GPU and component. In: [[fixes]] tables and facts; out: `Fix`es. Sample:
+
+    --moe-runner-backend flashinfer_trtllm on sm_120 -> left out: knowledge says that backend has no kernel there
+
+A fix whose conditions are known not to hold is left out; one whose conditions cannot be checked stays, as a hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from forensics.match.conditions import Context, holds
+from forensics.match.signature import Signature
+from forensics.model.knowledge import Facts
+from forensics.model.verdict import Confidence, Fix
+
+
+def fixes_of(one: Signature, context: Context, facts: Facts, say: Callable[[str], str]) -> tuple[Fix, ...]:
+    """The fixes to show for a match, in the signature's order."""
+    found = []
+    for table in one.fixes:
+        fits = holds(table["when"], facts, context) if "when" in table else True
+        excluded = holds(table["unless"], facts, context) is True if "unless" in table else False
+        if fits is False or excluded:
+            continue
+        confidence = Confidence(table.get("confidence", "supported"))
+        if fits is None:
+            confidence = Confidence.HYPOTHESIS
+        found.append(
+            Fix(say(table["action"]), say(table.get("why", "")), confidence, table.get("component"), one.id)
+        )
+    return tuple(found)

@@ -1,0 +1,188 @@
+"""What signatures are tried on: every event's text, and every retained line. In: an `Intake`, its `Event`s; out: `Subjects`.
+Sample:
+
+    Subject(text="torch.AcceleratorError: CUDA error: an illegal memory access was encountered\nSearch for …", kind="python",
+            types=("torch.AcceleratorError",), span=Span(0, 59, 82), rank=Rank("TP2", 2, …), event=0)
+
+All texts lie joined in two strings (events, lines), so that one `find` a literal replaces a loop over lines.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine, Rank, Span
+from forensics.model.stack import Frame
+
+#: "torch.OutOfMemoryError: …", "RuntimeError", with the prefixes loggers put before it
+RAISED = re.compile(r"(?:[\w.]{1,80}\.)?[A-Z]\w{2,60}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Fault)\b")
+#: the text after these was written by a user of the service, not by the program (request logs, JSON bodies)
+_QUOTES_A_USER = re.compile(
+    r"""Received request [^:]{1,80}: prompt: |GenerateReqInput\(|Receive: obj=|Finish: obj="""
+    r"""|["'](?:prompt|messages|content|text|input)["']\s*:\s*|\b(?:prompt|text|output|completion)\s?[=:]\s*["']|user: """
+)
+#: the joined text of lines uses a separator that no line holds
+_LINE_END = "\n"
+_TEXT_END = "\x00"
+#: at most so many characters of one text are looked at
+LONGEST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A text to try signatures on. kind: the event's kind, or "line"; types: exception types in it, innermost first;
+    event: index into the events, None for a line; line: index into `intake.lines`, None for an event."""
+
+    text: str
+    kind: str
+    span: Span
+    rank: Rank | None = None
+    types: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    event: int | None = None
+    line: int | None = None
+    stream: str = ""
+
+
+@dataclass(slots=True)
+class Joined:
+    """Many texts in one string. starts: where each begins; ends with the separator."""
+
+    texts: list[str]
+    end: str
+    whole: str = ""
+    starts: list[int] = field(default_factory=list)
+    words: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.whole = self.end.join(self.texts)
+        self.starts = list(accumulate((len(text) + 1 for text in self.texts[:-1]), initial=0)) if self.texts else []
+        self.words = frozenset(re.findall(r"[A-Za-z0-9_]{4,}", self.whole))
+
+    def holding(self, literal: str, word: str = "", most: int = 2000) -> list[int]:
+        """Indices of the texts that hold a literal, each once, at most `most`."""
+        found: list[int] = []
+        if word and word not in self.words:
+            return found
+        at = self.whole.find(literal)
+        while at >= 0 and len(found) < most:
+            index = bisect_right(self.starts, at) - 1
+            found.append(index)
+            following = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.whole)
+            at = self.whole.find(literal, following)
+        return found
+
+
+class Subjects:
+    """The texts of one input. Built once and shared by all signatures."""
+
+    def __init__(self, intake: Intake, events: Sequence[Event]) -> None:
+        self.intake, self.events = intake, events
+        self._event_subjects: dict[int, Subject] = {}
+        self.event_texts = Joined([text_of(event) for event in events], _TEXT_END)
+        self.line_texts = Joined([line.text for line in intake.lines], _LINE_END)
+        self._code = self._code_lines()
+
+    def event_subject(self, index: int) -> Subject:
+        """The subject of an event."""
+        if index not in self._event_subjects:
+            event = self.events[index]
+            self._event_subjects[index] = Subject(
+                text=self.event_texts.texts[index][:LONGEST],
+                kind=str(event.kind),
+                span=event.span,
+                rank=event.rank,
+                types=types_of(event),
+                frames=tuple(frames_of(event)),
+                event=index,
+                stream=event.stream,
+            )
+        return self._event_subjects[index]
+
+    def line_subject(self, index: int) -> Subject | None:
+        """The subject of a line; None for source code shown in a traceback, which is not what the program said."""
+        line = self.intake.lines[index]
+        if index in self._code or _is_frame(line.text):
+            return None
+        text = line.text[:LONGEST]
+        kind = RAISED.match(text)
+        return Subject(
+            text=text,
+            kind="line",
+            span=Span(line.source, line.number, line.number),
+            rank=line.rank,
+            types=(kind[0],) if kind else (),
+            line=index,
+            stream=line.stream,
+        )
+
+    def near(self, subject: Subject, window: int) -> str:
+        """The text of the retained lines up to `window` lines before and after a subject."""
+        first, last = self._around(subject.span, window)
+        return "\n".join(self.line_texts.texts[first:last])
+
+    def lines_of(self, span: Span, stream: str = "") -> list[LogLine]:
+        """The retained lines of a span, those of other writers left out where the stream is known."""
+        first, last = self._around(span, 0)
+        return [line for line in self.intake.lines[first:last] if not stream or line.stream in ("", stream)]
+
+    def _around(self, span: Span, window: int) -> tuple[int, int]:
+        lines = self.intake.lines
+
+        def place(line: LogLine) -> tuple[int, int]:
+            return (line.source, line.number)
+
+        first = bisect_right(lines, (span.source, span.first_line - window - 1), key=place)
+        return first, bisect_right(lines, (span.source, span.last_line + window), key=place)
+
+    def _code_lines(self) -> frozenset[int]:
+        """Indented lines inside tracebacks: frames, code, carets."""
+        found: set[int] = set()
+        for event in self.events:
+            if event.kind in (EventKind.PYTHON, EventKind.STACK) and event.span.last_line > event.span.first_line:
+                first, last = self._around(event.span, 0)
+                found.update(i for i in range(first, last) if self.intake.lines[i].text[:2] == "  ")
+        return frozenset(found)
+
+
+def text_of(event: Event) -> str:
+    """Everything an event says: each exception of its chain as "type: message" with notes, or its message and its type."""
+    if event.chain is None:
+        return f"{event.type}: {event.message}" if event.type and event.type not in event.message else event.message
+    parts = [event.chain.heading] if event.chain.heading else []
+    for one in event.chain.exceptions:
+        parts.append(f"{one.type}: {one.message}" if one.message else one.type)
+        parts += one.notes
+    return "\n".join(parts)
+
+
+def types_of(event: Event) -> tuple[str, ...]:
+    """The exception types of an event, innermost first, or its one type."""
+    if event.chain is not None:
+        return tuple(one.type for one in event.chain.exceptions)
+    return (event.type,) if event.type else ()
+
+
+def frames_of(event: Event) -> Iterable[Frame]:
+    """Every frame of an event: of all its exceptions, then of its stacks."""
+    if event.chain is not None:
+        for one in event.chain.exceptions:
+            yield from one.frames
+    for stack in event.stacks:
+        yield from stack.frames
+
+
+def quotes_a_user(text: str, at: int) -> bool:
+    """True where what stands at a position was probably written by a user of the service: a logged prompt or request body."""
+    found = _QUOTES_A_USER.search(text, 0, at)
+    return found is not None
+
+
+def _is_frame(text: str) -> bool:
+    return text.startswith('  File "') or text.lstrip().startswith(("raise ", "^^^", "assert "))
