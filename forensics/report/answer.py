@@ -1,0 +1,207 @@
+"""The answer: what failed where and when, why, what to do, how sure. In: an incident; out: sections. Sample:
+
+Section("what", "What failed", (Pairs((("What", "RuntimeError: Error occurred when running GEMM! …"), …)),))
+"""
+
+from __future__ import annotations
+
+from forensics.model.knowledge import KernelName
+from forensics.model.verdict import Contradiction, Failure, Fix, Incident
+from forensics.report.blocks import Block, Item, Items, Pairs, Paragraph, ReproOffer, Section
+from forensics.report.naming import CONFIDENCE, Names, frame_place
+from forensics.report.text import counted, listed, one_line, size, visible, words
+
+
+def what(incident: Incident, names: Names) -> Section | None:
+    """What, where, when, on what."""
+    rows: list[tuple[str, str]] = []
+    primary = incident.primary
+    if primary is not None:
+        rows.append(("What", _raised(primary.type, primary.message)))
+        if (primary.root_type, primary.root_message) != (primary.type, primary.message):
+            rows.append(("Root", _raised(primary.root_type, primary.root_message)))
+        rows += _where(incident, primary, names)
+        when = names.time(primary.time, primary.evidence[0].span if primary.evidence else None)
+        at = names.place(primary.evidence[0].span) if primary.evidence else ""
+        if when or at:
+            rows.append(("When", " · ".join(filter(None, (when, at)))))
+        if primary.kernel is not None:
+            rows.append(("Kernel", _kernel(primary.kernel)))
+    return Section("what", "What failed", (Pairs(tuple(rows)),)) if rows else None
+
+
+def _raised(type_: str | None, message: str) -> str:
+    return one_line(f"{type_}: {message}" if type_ and message else (type_ or message or "no message"), 400)
+
+
+def _where(incident: Incident, primary: Failure, names: Names) -> list[tuple[str, str]]:
+    verdict = incident.verdict
+    parts = []
+    if verdict.rank is not None:
+        alike = verdict.same_failure_ranks
+        first = names.rank(verdict.rank)
+        if alike:
+            every = [verdict.rank, *alike]
+            all_of = incident.facts.world_size is not None and len(every) >= incident.facts.world_size
+            parts.append(
+                f"{first} first; {names.ranks(alike)} alike" + (f" (all {len(every)} ranks)" if all_of else "")
+            )
+        elif incident.status.value == "hung":
+            parts.append(f"{first} is to blame")
+        else:
+            parts.append(f"{first} first" if len(incident.ranks) > 1 else first)
+    if primary.component:
+        parts.append(words(primary.component))
+    if primary.phase:
+        parts.append(f"during {words(primary.phase)}")
+    frame = _telling_frame(primary)
+    if frame:
+        parts.append(frame)
+    return [("Where", " · ".join(parts))] if parts else []
+
+
+def _telling_frame(primary: Failure) -> str:
+    """The innermost frame of the user's or the engine's own code: where a person would set a breakpoint."""
+    for index in range(len(primary.frames) - 1, -1, -1):
+        owner = primary.frame_owners[index].value if index < len(primary.frame_owners) else ""
+        if owner in ("user", "engine") and primary.frames[index].file:
+            return f"{frame_place(primary.frames[index])} {one_line(primary.frames[index].function, 80)}"
+    return ""
+
+
+def _kernel(kernel: KernelName) -> str:
+    told = kernel.sentence or (words(kernel.op) if kernel.op else "")
+    if not told:
+        return one_line(kernel.name, 200)
+    return f"{one_line(told, 300)} ({one_line(kernel.name, 90)})"
+
+
+def machine(incident: Incident) -> Section | None:
+    """GPU, engine, libraries and model in one row."""
+    facts = incident.facts
+    parts = []
+    gpu = facts.gpu
+    if gpu is not None and (gpu.name or gpu.sm):
+        origin = {"flag": "as you said", "local": "this machine's", "inferred": "inferred"}.get(gpu.source, "")
+        known = ", ".join(filter(None, (gpu.sm if gpu.name else "", origin)))
+        name = one_line(gpu.name or gpu.sm or "", 80)
+        parts.append(f"{gpu.count} × {name}" if gpu.count else name)
+        parts[-1] += f" ({known})" if known else ""
+    if facts.engine:
+        parts.append(" ".join(filter(None, (facts.engine, facts.version(facts.engine)))))
+    for name in ("torch", "flashinfer", "triton", "nccl", "cuda", "driver"):
+        value = facts.version(name)
+        if value and name != facts.engine:
+            parts.append(f"{name} {one_line(value, 60)}")
+    if facts.model:
+        parts.append(one_line(facts.model, 120))
+    return Section("machine", "On", (Paragraph(" · ".join(parts)),)) if parts else None
+
+
+def why(incident: Incident, names: Names) -> Section | None:
+    """The explanation, the culprit note, and what was asked for against what ran."""
+    verdict = incident.verdict
+    blocks: list[Block] = [
+        Paragraph(visible(part.strip())) for part in verdict.explanation.split("\n\n") if part.strip()
+    ]
+    if verdict.culprit_note:
+        blocks.append(Paragraph(visible(verdict.culprit_note)))
+    return Section("why", "Why", tuple(blocks)) if blocks else None
+
+
+def contradictions(incident: Incident, names: Names) -> Section | None:
+    """Settings that did not take effect."""
+    items = tuple(_against(one, names) for one in incident.contradictions)
+    return (
+        Section("contradictions", "Asked for, but something else ran", (Items(items),), short="But") if items else None
+    )
+
+
+def _against(one: Contradiction, names: Names) -> Item:
+    whose = f" for the {words(one.component)}" if one.component else ""
+    return Item(
+        f"asked for {one_line(one.setting, 80)} = {one_line(one.requested, 80)}{whose}; "
+        f"{one_line(one.observed, 120)} ran",
+        tag=one.confidence.value,
+        detail=visible(one.explanation),
+        place=", ".join(names.place(e.span) for e in one.evidence[:3]),
+    )
+
+
+def actions(incident: Incident, names: Names, repro: ReproOffer | None) -> Section | None:
+    """Fixes first, then the next steps, then the repro."""
+    verdict = incident.verdict
+    items = [_fix(fix) for fix in verdict.fixes]
+    items += [Item(visible(step)) for step in verdict.next_steps]
+    if repro is not None and repro.recipe:
+        text = f"Reproduce it alone: recipe {repro.recipe}"
+        items.append(
+            Item(text, command=f"forensics repro {names.command_line()}", detail=one_line(repro.reason or "", 200))
+        )
+    return Section("actions", "What to do", (Items(tuple(items), ordered=True),), short="Do") if items else None
+
+
+def _fix(fix: Fix) -> Item:
+    whose = f" ({words(fix.component)})" if fix.component else ""
+    return Item(
+        visible(fix.action) + whose,
+        tag=fix.confidence.value,
+        detail=visible(fix.why),
+        command=visible(fix.command) if fix.command else None,
+    )
+
+
+def certainty(incident: Incident) -> Section | None:
+    """How sure, what it does not prove, what else it could be, and what would settle it."""
+    verdict = incident.verdict
+    if incident.status.value == "healthy" and not (verdict.alternatives or verdict.must_not_prove):
+        return None
+    level = verdict.confidence.value
+    blocks: list[Block] = [Paragraph(f"{level}: {CONFIDENCE.get(level, level)}")]
+    rows = []
+    if verdict.must_not_prove:
+        rows.append(("Not proven", visible(verdict.must_not_prove)))
+    for other in verdict.alternatives:
+        rows.append(("Or else", f"{other.category.value}: {visible(other.why)} ({other.confidence.value})"))
+    for settle in verdict.settled_by:
+        rows.append(("Settled by", visible(settle)))
+    if rows:
+        blocks.append(Pairs(tuple(rows)))
+    return Section("certainty", "How sure", tuple(blocks), short="Sure")
+
+
+def others(incident: Incident, names: Names) -> Section | None:
+    """Other incidents of the same input."""
+    items = []
+    for number, one in enumerate(incident.others, 1):
+        when = names.time(one.time, one.evidence[0].span if one.evidence else None)
+        where = ", ".join(filter(None, (names.rank(one.rank), when)))
+        items.append(
+            Item(
+                f"{one.status.value}, {one.category.value}: {one_line(one.title, 160)}"
+                + (f" ({where})" if where else ""),
+                place=names.place(one.evidence[0].span) if one.evidence else "",
+                tag=str(number),
+            )
+        )
+    title = f"{counted(len(items), 'other incident')} in this input"
+    return Section("incidents", title, (Items(tuple(items)),), short="Also") if items else None
+
+
+def read(incident: Incident) -> Section | None:
+    """How much was looked at, where the answer is that nothing failed or nothing was understood."""
+    if incident.primary is not None:
+        return None
+    it = incident.coverage
+    inputs = counted(len(incident.sources or it.sources), "input")
+    ranks = f", {counted(len(incident.ranks), 'rank')}" if incident.ranks else ""
+    told = f"{counted(it.lines, 'line')} ({size(it.bytes)}) of {inputs}{ranks}"
+    return Section("read", "Read", (Paragraph(told),))
+
+
+def unread(incident: Incident) -> Section | None:
+    """Inputs that were not read: a verdict without them may be wrong."""
+    rows = [f"{one_line(one.name, 80)}: {one_line(one.why, 160)}" for one in incident.coverage.skipped]
+    if not rows:
+        return None
+    return Section("unread", "Not read", (Paragraph(listed(rows, 4), tone="warn"),), short="Unread")

@@ -1,0 +1,359 @@
+"""The console face: one screen that a tired person understands. In: a `View`; out: text, with ANSI codes if asked. Sample:
+
+    ✗ CRASHED   arch_mismatch   established
+    A trtllm-gen MoE kernel for 10.x GPUs was chosen on a 12.x GPU
+
+    What      RuntimeError: Error in function 'run' at …/trtllm_batched_gemm_runner.cu:286: Error occurred when running GEMM!
+    Path      engine: nextn → mlp ▸ kernel library: trtllm routed MoE
+
+Log text is put into `Text` objects and never read as markup. Roles and levels are words or marks; colour only repeats them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from forensics.report.blocks import (
+    Block,
+    FrameRow,
+    Item,
+    Items,
+    Pairs,
+    Paragraph,
+    Path,
+    Quote,
+    Quotes,
+    Section,
+    Stack,
+    Strip,
+    Table,
+    Timeline,
+    View,
+)
+from forensics.report.text import listed
+
+#: lines are hard to follow beyond this
+WIDEST = 110
+#: columns where there is no terminal to ask
+USUAL = 100
+MARGIN = 9
+
+#: sections that begin a new thought
+APART = frozenset({"why", "actions", "evidence", "certainty"})
+
+STATUS_STYLE = {
+    "crashed": "bold white on red",
+    "hung": "bold white on magenta",
+    "killed": "bold white on red",
+    "degraded": "bold black on yellow",
+    "healthy": "bold white on green",
+    "unknown": "bold white on blue",
+}
+ROLE_STYLE = {
+    "initiating": "bold red",
+    "missing": "bold red",
+    "same": "red",
+    "waiting": "yellow",
+    "cascade": "yellow",
+    "teardown": "dim",
+    "unknown": "magenta",
+    "silent": "dim",
+    "ok": "green",
+}
+LEVEL_STYLE = {"established": "bold green", "supported": "green", "hypothesis": "yellow", "unknown": "magenta"}
+OWNER_STYLE = {
+    "user": "bold magenta",
+    "engine": "cyan",
+    "framework": "blue",
+    "kernel library": "bold yellow",
+    "runtime": "dim",
+    "driver": "dim",
+}
+TONE_STYLE = {"warn": "yellow", "bad": "red", "good": "green", "dim": "dim"}
+
+
+def write(
+    view: View, *, explain: bool = False, brief: bool = False, color: bool = False, width: int | None = None
+) -> str:
+    """The report as text. brief: the verdict's line only; explain: also the sections of detail, nothing shortened."""
+    console = Console(
+        file=io.StringIO(),
+        width=max(40, min(width or _columns(), WIDEST)),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    with console.capture() as captured:
+        if brief:
+            console.print(Text(f"{view.status} {view.category} ({view.confidence}): {view.title}"), soft_wrap=True)
+        else:
+            show(view, console, explain=explain)
+    text = captured.get()
+    return text if color else "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def show(view: View, console: Console, *, explain: bool = False) -> None:
+    """Prints the report on a console of rich."""
+    console.print(_headline(view))
+    console.print()
+    for section in view.sections:
+        if section.detail:
+            if explain:
+                console.print()
+                console.print(Text(section.title, style="bold underline"))
+                console.print(Padding(Group(*_blocks(section.blocks, whole=True)), (0, 0, 0, 2)))
+        else:
+            if section.id in APART:
+                console.print()
+            console.print(_section(section, whole=explain))
+    if not explain and any(section.detail for section in view.sections):
+        told = ", ".join(section.id for section in view.sections if section.detail)
+        console.print(Text(f"\n--explain adds: {told}", style="dim"))
+
+
+def _columns() -> int:
+    """The terminal's width, COLUMNS first; a usual one where there is no terminal."""
+    if os.environ.get("COLUMNS", "").isdigit():
+        return int(os.environ["COLUMNS"]) or USUAL
+    for stream in (1, 2):
+        try:
+            return os.get_terminal_size(stream).columns or USUAL
+        except OSError:
+            continue
+    return USUAL
+
+
+def _headline(view: View) -> Group:
+    top = Text()
+    top.append(f" {view.mark} {view.status.upper()} ", STATUS_STYLE.get(view.status, "bold"))
+    if view.category not in ("none", view.status):
+        top.append(f"  {view.category}", "bold")
+    if view.status != "healthy":
+        top.append("  ")
+        top.append(view.confidence, LEVEL_STYLE.get(view.confidence, ""))
+    return Group(top, Text(view.title, "bold"))
+
+
+def _section(section: Section, whole: bool) -> RenderableType:
+    """A section in the margin's layout: its name left, its blocks right."""
+    grid = Grid.grid(padding=(0, 1, 0, 0), expand=True)
+    grid.add_column(width=MARGIN, no_wrap=True, style="bold")
+    grid.add_column(ratio=1, overflow="fold")
+    name = section.short or section.title
+    for block in section.blocks:
+        if isinstance(block, Pairs) and section.id in ("what", "hang"):
+            for label, value in block.rows:
+                grid.add_row(label[:MARGIN], Text(value))
+            continue
+        grid.add_row(name[:MARGIN], Group(*_blocks((block,), whole)))
+        name = ""
+    return grid
+
+
+def _blocks(blocks: Iterable[Block], whole: bool) -> list[RenderableType]:
+    return [_block(block, whole) for block in blocks]
+
+
+def _block(block: Block, whole: bool) -> RenderableType:
+    match block:
+        case Paragraph(text, tone):
+            return Text(text, TONE_STYLE.get(tone, ""))
+        case Pairs(rows):
+            return _pairs(rows)
+        case Items():
+            return _items(block, whole)
+        case Path():
+            return _path(block)
+        case Strip():
+            return _strip(block)
+        case Quotes(quotes):
+            return _quotes(quotes, whole)
+        case Stack():
+            return _stack(block)
+        case Table(columns, rows):
+            return _table(columns, rows)
+        case Timeline():
+            return _timeline(block)
+
+
+def _pairs(rows: Sequence[tuple[str, str]]) -> RenderableType:
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True, style="dim", max_width=24)
+    grid.add_column(overflow="fold")
+    for label, value in rows:
+        grid.add_row(Text(label), Text(value))
+    return grid
+
+
+def _items(block: Items, whole: bool) -> RenderableType:
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True, width=2)
+    grid.add_column(overflow="fold")
+    most = len(block.items) if whole else 5
+    for number, item in enumerate(block.items[:most], 1):
+        grid.add_row(f"{number}." if block.ordered else "•", _item(item))
+    if len(block.items) > most:
+        grid.add_row("", Text(f"and {len(block.items) - most} more (--explain)", "dim"))
+    return grid
+
+
+def _item(item: Item) -> Text:
+    text = Text()
+    text.append(item.text, "bold" if item.detail or item.command else "")
+    if item.tag:
+        text.append(f"  [{item.tag}]", LEVEL_STYLE.get(item.tag, "dim"))
+    if item.place:
+        text.append(f"  {item.place}", "cyan")
+    if item.detail:
+        text.append("\n" + item.detail)
+    if item.command:
+        text.append(f"\n$ {item.command}", "green")
+    return text
+
+
+def _path(block: Path) -> RenderableType:
+    text, owner = Text(), ""
+    for step in block.steps:
+        if text:
+            text.append(" → " if step.owner == owner else " ▸ ", "dim")
+        if step.owner != owner:
+            text.append(f"{step.owner}: ", "dim")
+            owner = step.owner
+        text.append(step.label, OWNER_STYLE.get(step.owner, ""))
+    for step in block.steps:
+        if step.gap:
+            text.append(f"\n⚠ after {step.label}: {step.gap}", "yellow")
+    return text
+
+
+def _strip(block: Strip) -> RenderableType:
+    text = Text()
+    if len(block.cells) <= 16:
+        for cell in block.cells:
+            text.append(f"{cell.mark} {cell.label}", ROLE_STYLE.get(cell.role, ""))
+            text.append("  ")
+        text.append("\n" + "   ".join(f"{mark} {told}" for mark, told, _ in block.legend), "dim")
+        return text
+    _grid_of_marks(block, text)
+    for mark, told, who in block.legend:
+        text.append(f"\n{mark} {told}: ", "dim")
+        text.append(who)
+    return text
+
+
+def _grid_of_marks(block: Strip, text: Text) -> None:
+    """32 ranks a row with the first one's number before them; rows alike throughout are told in one."""
+    rows = [block.cells[start : start + 32] for start in range(0, len(block.cells), 32)]
+    shown, place = 0, 0
+    while place < len(rows) and shown < 16:
+        row, last = rows[place], place
+        marks = {cell.mark for cell in row}
+        while len(marks) == 1 and last + 1 < len(rows) and {cell.mark for cell in rows[last + 1]} == marks:
+            last += 1
+        first = row[0].number if row[0].number is not None else place * 32
+        text.append(("\n" if text else "") + f"{first:>5} ", "dim")
+        if last > place + 1:
+            text.append(
+                f"{row[0].mark} all of {sum(map(len, rows[place : last + 1]))}", ROLE_STYLE.get(row[0].role, "")
+            )
+        else:
+            last = place
+            for index, cell in enumerate(row):
+                text.append(" " if index and index % 8 == 0 else "")
+                text.append(cell.mark, ROLE_STYLE.get(cell.role, ""))
+        place, shown = last + 1, shown + 1
+    if place < len(rows):
+        text.append(f"\n      … {sum(map(len, rows[place:]))} more ranks", "dim")
+
+
+def _quotes(quotes: Sequence[Quote], whole: bool) -> RenderableType:
+    rows: list[RenderableType] = []
+    most = len(quotes) if whole else 3
+    for quote in quotes[:most]:
+        head = Text(quote.place, "cyan")
+        if quote.shows:
+            head.append(f"  {quote.shows}", "dim")
+        rows.append(head)
+        rows += [_quoted(line, whole) for line in _telling(quote.lines, whole)]
+    if len(quotes) > most:
+        rows.append(Text(f"also {listed((one.place for one in quotes[most:]), 6)}", "dim"))
+    return Group(*rows)
+
+
+def _telling(lines: tuple[str, ...], whole: bool) -> tuple[str, ...]:
+    """The first line and the last ones: where a traceback says what it is, and how it ended."""
+    if whole or len(lines) <= 6:
+        return lines
+    return (lines[0], f"… {len(lines) - 4} lines …", *lines[-3:])
+
+
+def _quoted(line: str, whole: bool) -> RenderableType:
+    grid = Grid.grid()
+    grid.add_column(width=2, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text("│", "dim"), Text(line if whole or len(line) <= 320 else line[:319] + "…"))
+    return grid
+
+
+def _stack(block: Stack) -> RenderableType:
+    text = Text(f"{block.title}" + (f"  [{block.link}]" if block.link else ""), "bold")
+    for frame in block.frames:
+        text.append("\n")
+        text.append("▸ " if frame.on_path else "  ")
+        text.append_text(_frame(frame))
+    return text
+
+
+def _frame(frame: FrameRow) -> Text:
+    text = Text(frame.function, OWNER_STYLE.get(frame.owner, ""))
+    if frame.repeated > 1:
+        text.append(f" ×{frame.repeated}")
+    text.append(f"  {frame.place}", "dim")
+    if frame.owner:
+        text.append(f"  {frame.owner}", "dim")
+    if frame.code:
+        text.append(f"\n      {frame.code}", "dim")
+    return text
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        grid.add_column(column, overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def _timeline(block: Timeline) -> RenderableType:
+    """Lanes 60 columns wide: "─" while the rank was seen, a role's mark where something failed."""
+    from forensics.report.naming import ROLES
+
+    wide, span = 60, (block.end - block.start) or 1.0
+
+    def column(at: float) -> int:
+        return min(wide - 1, max(0, int((at - block.start) / span * wide)))
+
+    text = Text(f"{block.ticks[0][1]} … {block.ticks[-1][1]}", "dim")
+    for lane in block.lanes[:64]:
+        cells = [" "] * wide
+        if lane.first is not None and lane.last is not None:
+            for place in range(column(lane.first), column(lane.last) + 1):
+                cells[place] = "─"
+        for mark in lane.marks:
+            cells[column(mark.at)] = ROLES.get(mark.role, ("~", ""))[0]
+        text.append(f"\n{lane.label:>10} ")
+        text.append("".join(cells), ROLE_STYLE.get(lane.role, ""))
+    if len(block.lanes) > 64:
+        text.append(f"\n… {len(block.lanes) - 64} more lanes", "dim")
+    return text
