@@ -1,0 +1,130 @@
+"""Raw lines to `LogLine`s. In: numbers and texts of one source; out: lines that know rank, time, level. Sample:
+
+    maker.add(812, "[2026-11-29 20:15:20 TP1] boom")
+    -> LogLine(0, 812, "boom", "[2026-11-29 20:15:20 TP1] boom", stream="TP1", rank=Rank("TP1", …), time=1795983320.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from forensics.ingest.clock import ClockWatch, moment, with_year
+from forensics.ingest.decode import visible
+from forensics.ingest.dialects import Table, votes
+from forensics.ingest.ranks import global_numbers, rank_of, stream_of
+from forensics.model.source import LogLine, Rank
+
+_LEVELS = {
+    "D": "DEBUG", "I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL", "C": "CRITICAL", "WARN": "WARNING", "ERR": "ERROR",
+    "CRIT": "CRITICAL", "EMERG": "FATAL", "ALERT": "FATAL", "EMERGENCY": "FATAL", "NOTICE": "INFO", "DEFAULT": "INFO",
+    "0": "FATAL", "1": "FATAL", "2": "CRITICAL", "3": "ERROR", "4": "WARNING", "5": "INFO", "6": "INFO", "7": "DEBUG",
+    "10": "DEBUG", "20": "INFO", "30": "WARNING", "40": "ERROR", "50": "CRITICAL",
+}  # fmt: skip
+#: prefixes are looked for in this much of a line
+_PREFIX_REACH = 2_000
+#: lines that vote on the weak prefixes
+_SAMPLE = 400
+
+
+class LineMaker:
+    """Makes the lines of one source. default_rank: what the file's name says, for lines that say nothing."""
+
+    __slots__ = ("_default", "_quoted", "_source", "_table", "lines", "watch")
+
+    def __init__(self, source: int, default_rank: Rank | None = None, sample: Iterable[str] = ()) -> None:
+        self._source = source
+        self._default = default_rank
+        head = [text for raw in sample for text in visible(raw)][:_SAMPLE]
+        self._quoted = _is_quoted(head)
+        if self._quoted:
+            head = [_unquote(text) for text in head]
+        self._table = Table(votes(head))
+        self.watch = ClockWatch()
+        self.lines: list[LogLine] = []
+
+    def add(self, number: int, text: str) -> None:
+        """Appends the visible lines of one \\n-line."""
+        for raw in visible(text):
+            self.lines.extend(self.parse(number, raw))
+
+    def parse(self, number: int, raw: str) -> list[LogLine]:
+        """One visible line; several where a JSON message holds line feeds."""
+        line = _unquote(raw) if self._quoted else raw
+        if len(line) > _PREFIX_REACH and line[0] != "{":
+            head = self._table.peel(line[:_PREFIX_REACH])
+            body = head.text + line[_PREFIX_REACH:]
+        else:
+            head = self._table.peel(line)
+            body = head.text
+        captures = head.captures
+        if not captures and not head.axes:
+            rank = self._default
+            return [LogLine(self._source, number, body, raw, rank.label if rank else "", rank)]
+        rank = rank_of(captures, head.axes) or None
+        stream = stream_of(captures, rank)
+        if rank is None and not stream and self._default is not None:
+            rank, stream = self._default, self._default.label
+        seconds = None
+        stamp = captures.get("time")
+        if stamp:
+            when = moment(stamp)
+            if when is not None:
+                seconds = when[0]
+                self.watch.saw(when[1], when[2])
+        level = captures.get("level")
+        if level:
+            level = level.upper()
+            level = _LEVELS.get(level, level)
+        origin = captures.get("origin")
+        dialect = head.dialects[-1] if head.dialects else None
+        return [
+            LogLine(self._source, number, part, raw, stream, rank, seconds, level, origin, dialect)
+            for part in (body.split("\n") if "\n" in body else (body,))
+        ]
+
+
+def _is_quoted(head: list[str]) -> bool:
+    """A source whose lines were quoted in an e-mail or an issue: nearly all begin with "> "."""
+    filled = [text for text in head if text.strip()]
+    return len(filled) >= 3 and sum(text.startswith(">") for text in filled) >= 0.9 * len(filled)
+
+
+def _unquote(text: str) -> str:
+    if text.startswith("> "):
+        return text[2:]
+    return text[1:] if text.startswith(">") else text
+
+
+def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
+    """Second look at the lines of one source, when all are known: global rank numbers; ranks for pids seen with a rank
+    elsewhere; years from dated neighbours."""
+    numbers = global_numbers(lines)
+    by_pid: dict[str, Rank | None] = {}
+    for line in lines:
+        rank = line.rank
+        if rank is not None and rank.pid is not None:
+            key = str(rank.pid)
+            if key not in by_pid:
+                by_pid[key] = rank
+            elif by_pid[key] is not None and by_pid[key].label != rank.label:  # type: ignore[union-attr]
+                by_pid[key] = None
+    mixed = len(watch.counts) > 1 and "wall" in watch.counts
+    if not numbers and not by_pid and not mixed:
+        return lines
+    settled = []
+    dated: float | None = None
+    if mixed:
+        dated = next((x.time for x in lines if x.time is not None and x.time > 9e8), None)
+    for line in lines:
+        rank, time = line.rank, line.time
+        if rank is None and by_pid and "pid=" in line.stream:
+            rank = by_pid.get(line.stream.rsplit("pid=", 1)[1])
+        if rank is not None:
+            rank = numbers.get(rank, rank)
+        if mixed and time is not None and dated is not None:
+            if 86400 * 2 < time < 7e7:
+                time = with_year(time, dated)
+            elif time > 9e8:
+                dated = time
+        settled.append(line if rank is line.rank and time is line.time else line._replace(rank=rank, time=time))
+    return settled

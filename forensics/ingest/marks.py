@@ -1,0 +1,45 @@
+"""Which retained line holds which literal. In: lines, literals; out: `Intake.marks`. Sample:
+
+    marks_of([LogLine(… raw="x CUDA error: y")], [b"CUDA error"]) -> {b"CUDA error": [0]}
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from forensics.ingest.engine import engine
+from forensics.model.source import LogLine
+
+#: lines are joined and searched in blocks of about this size
+_BLOCK = 1 << 20
+
+
+def marks_of(lines: Sequence[LogLine], literals: Iterable[bytes], kind: str = "auto") -> dict[bytes, list[int]]:
+    """Literal -> ascending indices of the lines whose raw text holds it. Literals without a line are left out."""
+    wanted = sorted({literal for literal in literals if literal})
+    marks: dict[bytes, list[int]] = {}
+    if not wanted or not lines:
+        return marks
+    search = engine(wanted, kind)
+    starts: list[int] = []
+    parts: list[bytes] = []
+    first = size = 0
+    last = len(lines) - 1
+    previous = None
+    for index, line in enumerate(lines):
+        raw = line.raw
+        # a line in several parts (JSON message with line feeds) is searched once by its raw text, then by its parts
+        encoded = (line.text if raw is previous else raw).encode("utf-8", "replace").replace(b"\n", b" ")
+        previous = raw
+        starts.append(size)
+        parts.append(encoded)
+        size += len(encoded) + 1
+        if size >= _BLOCK or index == last:
+            for end, which in search.scan(b"\n".join(parts)):
+                where = first + bisect_right(starts, end - 1) - 1
+                indices = marks.setdefault(wanted[which], [])
+                if not indices or indices[-1] != where:
+                    indices.append(where)
+            starts, parts, first, size = [], [], index + 1, 0
+    return marks

@@ -1,0 +1,199 @@
+"""Who a line's writer is. In: what prefixes or file names say; out: `Rank` records and stream names. Sample:
+
+    rank_of({"rank": "3"}, "")            -> Rank("rank 3", 3)
+    rank_of({"pid": "71"}, "DP0 TP1")     -> Rank("DP0 TP1", None, (("dp", 0), ("tp", 1)), pid=71)
+    rank_of_name("logs/attempt_0/3/stderr.log") -> Rank("local rank 3", None, (("local", 3),))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from forensics.model.source import LogLine, Rank
+
+#: as people order them; an axis not named here follows by name
+_ORDER = ("dp", "pp", "tp", "ep", "cp", "dcp", "pcp", "attn_cp", "moe_dp")
+#: processes that serve the ranks but are none
+_NO_RANK = re.compile(r"(?:Engine_?Core|API_?Server|DPCoordinator|StageEngineCore|TaskRunner|raylet|autoscaler|gcs_server)", re.I)
+_AXIS = re.compile(r"([A-Z][A-Z_]{0,10}?)_?([\dO]{1,5})(?![A-Z\d])")
+
+
+@lru_cache(maxsize=4096)
+def _parse_axes(text: str) -> tuple[tuple[str, int], ...]:
+    found = {}
+    for token in text.replace("_DP", " DP").replace("_PP", " PP").replace("_TP", " TP").replace("_EP", " EP").split():
+        token = token.replace("MOE DP", "MOE_DP").strip("_")
+        match = _AXIS.fullmatch(token)
+        if match:
+            found[match[1].strip("_").lower()] = int(match[2].replace("O", "0"))
+    return tuple(sorted(found.items()))
+
+
+def axes_of(text: str) -> tuple[tuple[str, int], ...]:
+    """Parallel axes of a prefix ("DP0 PP1 TP1 ATTN_CP0", "_PP0_TP1"), sorted by name."""
+    return _parse_axes(text.replace("MOE_DP", "MOEDP").replace("ATTN_CP", "ATTNCP").replace("ATTN_DP", "ATTNDP")) if text else ()
+
+
+_SPELLED = {"moedp": "moe_dp", "attncp": "attn_cp", "attndp": "attn_dp"}
+
+
+def label_of(axes: Iterable[tuple[str, int]]) -> str:
+    """"DP0 PP1 TP1": the axes as people say them."""
+    known = dict(axes)
+    names = [n for n in _ORDER if n in known] + sorted(n for n in known if n not in _ORDER)
+    return " ".join(f"{n.upper()}{known[n]}" for n in names)
+
+
+@lru_cache(maxsize=8192)
+def _rank(label: str, number: int | None, axes: tuple[tuple[str, int], ...], node: str | None, pid: int | None) -> Rank:
+    return Rank(label, number, axes, node, pid)
+
+
+def rank_of(captures: Mapping[str, str], axes_text: str, host: str | None = None) -> Rank | None:
+    """The rank that the prefixes name; None where they name a process that is no rank, or nothing."""
+    role = captures.get("role", "")
+    node = captures.get("node") or captures.get("ip") or host
+    pid = _int(captures.get("pid"))
+    number = _int(captures.get("rank"))
+    if role and _NO_RANK.match(role) and number is None:
+        return None
+    axes = tuple(sorted((_SPELLED.get(n, n), i) for n, i in axes_of(axes_text)))
+    if role and _NO_RANK.match(role):
+        axes = ()
+    if axes:
+        return _rank(label_of(axes), number, axes, node, pid)
+    if number is not None:
+        return _rank(f"rank {number}", number, (), node, pid)
+    task = _int(captures.get("task"))
+    if task is not None:
+        return _rank(f"rank {task}", task, (("task", task),), node, pid)
+    local = _int(captures.get("local_rank"))
+    if local is not None:
+        return _rank(f"local rank {local}", None, (("local", local),), node, pid)
+    return None
+
+
+def stream_of(captures: Mapping[str, str], rank: Rank | None) -> str:
+    """One string a writer: "place/rank", "place/role pid=7"; "" where the line does not say."""
+    parts = [captures[name] for name in ("place", "node", "ip") if captures.get(name)]
+    if rank is not None:
+        parts.append(rank.label)
+    else:
+        role, pid = captures.get("role"), captures.get("pid")
+        who = " ".join(x for x in (role, f"pid={pid}" if pid else None) if x)
+        if who:
+            parts.append(who)
+    return "/".join(parts)
+
+
+def _int(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+#: the whole name must be made like this: a rank number somewhere in a long name is more often a count or a size
+_WORD = r"(?:[a-z]{1,20}[_.-]){0,2}"
+_TAIL = r"(?:[_.-](?:log|txt|out|err|stdout|stderr)){0,3}$"
+_NAMES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?:^|[/\\])attempt_\d{1,3}[/\\](\d{1,4})[/\\](?:std(?:out|err)|error)"), "local"),
+    (re.compile(rf"(?:^|[/\\]){_WORD}(?:global[_-]?)?rank[_.-]?(\d{{1,6}}){_TAIL}", re.I), "rank"),
+    (re.compile(rf"(?:^|[/\\]){_WORD}local[_-]?rank[_-]?(\d{{1,6}}){_TAIL}", re.I), "local"),
+    (re.compile(rf"(?:^|[/\\])rank[_-]?(\d{{1,6}})[/\\][^/\\]{{1,80}}$", re.I), "rank"),
+    (re.compile(r"(?:^|[/\\])(?:slurm|srun|log|task|output|out)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$", re.I), "task"),
+    (re.compile(r"(?:^|[/\\])(\d{1,4})[/\\](?:rank_)?std(?:out|err)(?:\.\w{1,4})?$"), "local"),
+    (re.compile(r"(?:^|[/\\])(?:std(?:out|err)[_.-])(\d{1,4})(?:\.\w{1,4})?$"), "local"),
+    (re.compile(r"(?:^|[/\\])pods[/\\][\w.-]{1,60}_([\w-]{1,80}-\d{1,4})_[0-9a-f-]{8,40}[/\\]"), "pod"),
+)
+_NAME_AXES = re.compile(rf"(?:^|[/\\]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}}[_.-]?){{1,5}}){_TAIL}", re.I)
+_SIBLING = re.compile(r"(?:^|[/\\])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
+
+
+def rank_of_name(name: str, siblings: Iterable[str] = ()) -> Rank | None:
+    """The rank that a file's name gives to lines without one; None where it gives none. siblings: the other inputs' names:
+    llm-0.log beside llm-1.log is a pod, alone it is just a name."""
+    name = re.sub(r"\.(?:gz|zst|xz|bz2)$", "", name)
+    found = _NAME_AXES.search(name)
+    if found:
+        axes = tuple(sorted((a.lower(), int(n)) for a, n in re.findall(r"([a-zA-Z]{2})[_-]?(\d{1,4})", found[1])))
+        return _rank(label_of(axes), None, axes, None, None)
+    for form, kind in _NAMES:
+        found = form.search(name)
+        if found is None:
+            continue
+        if kind == "pod":
+            return _pod(found[1])
+        index = int(found[1])
+        if kind == "local":
+            return _rank(f"local rank {index}", None, (("local", index),), None, None)
+        return _rank(f"rank {index}", index, (("task", index),) if kind == "task" else (), None, None)
+    found = _SIBLING.search(name)
+    if found:
+        stem = found[1][: -len(found[2])]
+        for other in siblings:
+            alike = _SIBLING.search(other)
+            if alike and alike[2] != found[2] and alike[1][: -len(alike[2])] == stem:
+                return _pod(found[1])
+    return None
+
+
+def _pod(pod: str) -> Rank:
+    return _rank(f"pod {pod}", None, (("pod", int(pod.rsplit("-", 1)[1])),), pod, None)
+
+
+_TP_SIZE = re.compile(r"(?:tp_size|tensor_parallel_size|tensor[-_]model[-_]parallel[-_]size|--tensor-parallel-size|--tp-size|--tp|-tp)[=: '\"]{1,3}(\d{1,4})\b")
+_NODES = re.compile(r"(?:--nnodes?|nnodes|min_nodes)[=: ]{1,3}(\d{1,5})\b|--standalone\b")
+
+
+def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
+    """For ranks without a number: the same rank with its global number, where the log determines it.
+
+    TP only: the TP index. With pipeline stages: pp * tp_size + tp, tp_size as printed or the number of indices seen. With
+    DP beside TP: the TP index where each TP index belongs to one DP group only (attention DP), else unknown.
+    """
+    ranks: set[Rank] = set()
+    sizes: set[int] = set()
+    nodes: set[str] = set()
+    pipeline = local = False
+    kept = list(lines)
+    for line in kept:
+        if line.rank is not None and line.rank.number is None:
+            ranks.add(line.rank)
+    if not ranks:
+        return {}
+    names = {name for rank in ranks for name, _ in rank.axes}
+    pipeline, local = "pp" in names, "local" in names
+    if pipeline or local:
+        for line in kept:
+            if pipeline and ("tp" in line.raw or "parallel" in line.raw):
+                sizes.update(int(n) for n in _TP_SIZE.findall(line.raw[:20_000]))
+            if local and ("node" in line.raw or "--standalone" in line.raw):
+                nodes.update(n or "1" for n in _NODES.findall(line.raw[:20_000]))
+    tensor = [dict(rank.axes) for rank in ranks if "tp" in dict(rank.axes)]
+    seen = {axes["tp"] for axes in tensor}
+    groups: dict[int, set[int]] = {}
+    for axes in tensor:
+        if "dp" in axes:
+            groups.setdefault(axes["tp"], set()).add(axes["dp"])
+    replicas = any(len(dps) > 1 for dps in groups.values())
+    tp_size = sizes.pop() if len(sizes) == 1 else len(seen) if seen == set(range(len(seen))) and len(seen) > 1 else None
+    numbered = {}
+    for rank in ranks:
+        number = _number(dict(rank.axes), tp_size, replicas, nodes == {"1"})
+        if number is not None:
+            numbered[rank] = _rank(rank.label, number, rank.axes, rank.node, rank.pid)
+    return numbered
+
+
+def _number(axes: dict[str, int], tp_size: int | None, replicas: bool, one_node: bool) -> int | None:
+    if "local" in axes:
+        return axes["local"] if one_node else None
+    if replicas or not set(axes) & {"tp", "pp"}:
+        return None
+    tp = axes.get("tp", 0)
+    stage = axes.get("pp", 0)
+    if "pp" in axes and "tp" not in axes:
+        return stage if tp_size in (None, 1) else None
+    if stage == 0:
+        return tp
+    return stage * tp_size + tp if tp_size is not None and tp < tp_size else None

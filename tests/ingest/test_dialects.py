@@ -1,0 +1,53 @@
+"""Every row of the prefix table holds its own examples and counterexamples."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.ingest.dialects import Dialect, rows
+from forensics.ingest.lines import LineMaker
+from forensics.model.source import LogLine
+
+
+def _first(text: str, row: Dialect) -> LogLine:
+    sample = [text] * 4 if row.weak else [text]
+    return LineMaker(0, None, sample).parse(1, text)[0]
+
+
+def _dialects(text: str, row: Dialect) -> list[str]:
+    from forensics.ingest.dialects import Table
+
+    return Table(frozenset([row.id])).peel(text).dialects
+
+
+@pytest.mark.parametrize(
+    ("row", "example"), [pytest.param(r, e, id=f"{r.id}-{i}") for r in rows() for i, e in enumerate(r.examples)]
+)
+def test_example(row: Dialect, example: dict[str, object]) -> None:
+    text = str(example["text"])
+    assert row.id in _dialects(text, row)
+    line = _first(text, row)
+    assert line.text == example["rest"]
+    for key, want in example.items():
+        if key in ("text", "rest"):
+            continue
+        if key == "rank_label":
+            got: object = line.rank.label if line.rank else None
+        elif key == "pid":
+            got = want if (line.rank is not None and line.rank.pid == want) or f"pid={want}" in line.stream or line.stream == "" else None
+        else:
+            got = getattr(line, key)
+        assert got == (pytest.approx(want) if isinstance(want, float) else want), key
+
+
+@pytest.mark.parametrize(
+    ("row", "example"), [pytest.param(r, e, id=f"{r.id}-{i}") for r in rows() for i, e in enumerate(r.counterexamples)]
+)
+def test_counterexample(row: Dialect, example: dict[str, object]) -> None:
+    assert row.id not in _dialects(str(example["text"]), row), example["because"]
+
+
+def test_every_row_has_both() -> None:
+    for row in rows():
+        assert row.examples and row.counterexamples and row.title, row.id
+    assert len({row.id for row in rows()}) == len(rows())
