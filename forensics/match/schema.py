@@ -157,7 +157,8 @@ def _tables_of(entry: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any
 def _check_words(check: _Check, entry: Mapping[str, Any]) -> None:
     if _text(entry.get("id")) and not ID.match(entry["id"]):
         check.add(f"id: {entry['id']!r} is not family.short-name in lower case", "id")
-    allowed: dict[str, Sequence[str]] = {"role": list(SignatureRole), "category": list(Category), "confidence": list(Confidence), "status": STATUSES}
+    allowed: dict[str, Sequence[str]] = {"role": list(SignatureRole), "category": list(Category)}
+    allowed |= {"confidence": list(Confidence), "status": STATUSES}
     for key, words in allowed.items():
         if _text(entry.get(key)) and entry[key] not in words:
             check.add(f"{key}: {entry[key]!r} is none of {', '.join(words)}", key)
