@@ -10,8 +10,10 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
 from forensics.parse.python.blocks import blocks_of
+from forensics.parse.python.dumps import dumps_of
 from forensics.parse.python.events import event_of
 from forensics.parse.python.lanes import lanes_of, regions
+from forensics.parse.python.messages import messages_of
 
 __all__ = ["ANCHORS", "parse"]
 
@@ -19,16 +21,30 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"Traceback (most recent call last)", before=3, after=80, owner="python"),
     Anchor(b'", line ', before=2, after=80, owner="python"),
     Anchor(b"Exception ignored in", before=1, after=20, owner="python"),
+    Anchor(b"(most recent call first)", before=3, after=200, owner="python"),
+    Anchor(b"Fatal Python error: ", before=1, after=80, owner="python"),
+    Anchor(b"Error: ", after=12, owner="python"),
+    Anchor(b"Exception: ", after=12, owner="python"),
+    Anchor(b"Error(", after=12, owner="python"),
+    Anchor(b"error: ", after=12, owner="python"),
+    Anchor(b"ERROR", after=12, owner="python"),
+    Anchor(b"FATAL", after=12, owner="python"),
+    Anchor(b"CRITICAL", after=12, owner="python"),
+    Anchor(b"KeyboardInterrupt", after=2, owner="python"),
+    Anchor(b"Watchdog timeout", after=2, owner="python"),
+    Anchor(b' (active): "', before=4, after=200, owner="python"),
+    Anchor(b' (active+gil): "', before=4, after=200, owner="python"),
+    Anchor(b' (idle): "', before=4, after=200, owner="python"),
 )
 
 
 def parse(intake: Intake) -> list[Event]:
-    """Events of kind python, stack and message."""
+    """Events of kind python, stack, fatal_signal and message."""
     events: list[Event] = []
     for first, end in regions(intake.lines):
         for lane in lanes_of(intake.lines, first, end):
-            for block in blocks_of(lane):
-                event = event_of(block)
-                if event:
-                    events.append(event)
+            events += dumps_of(lane)
+            events += (event for block in blocks_of(lane) if (event := event_of(block)) is not None)
+    claimed = {(e.span.source, n) for e in events for n in range(e.span.first_line, e.span.last_line + 1)}
+    events += messages_of(intake.lines, claimed)
     return events

@@ -41,7 +41,7 @@ _STARTS = re.compile(
     r"(?:ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\b ?[:\[|(-]|\d{4}-\d\d-\d\d[ T]|\[\d{4}-\d\d-\d\d|\[rank\d|\[default\d"
     r"|[IWEF]\d{4} \d\d:|srun: |slurmstepd: |Killed\b|Process [\w:.-]{1,80}:$|Exception ignored|Exception in thread|terminate called"
     r"|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted|Segmentation fault|Bus error"
-    r"|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid=|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\[[IWE] |\{\"|wandb: |bash: "
+    r"|[\w./~-]{1,300}\.py:\d+: \w{0,40}Warning\b|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid=|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\[[IWE] |\{\"|wandb: |bash: "
 )
 
 #: a paragraph after a blank line that still belongs to the message
@@ -50,6 +50,11 @@ _PARAGRAPH = re.compile(
     r"|If |Note|Try |See |While executing|Original traceback|Original exception|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|"
     r'""")'
 )
+
+
+def starts_anew(text: str) -> bool:
+    """True for lines at the margin that no message goes on with."""
+    return bool(_STARTS.match(text))
 
 
 def blocks_of(lane: Lane) -> list[Block]:
@@ -120,7 +125,8 @@ class _Walker:
             self.now.heading = _heading(item.line.text)
             if not self.now.heading and at:
                 above = self.lane.items[at - 1]
-                if above.index >= item.index - 1 and above.kind in (Kind.TEXT, Kind.RAISED):
+                taken = bool(self.blocks) and self.blocks[-1].items[-1] is above
+                if above.index >= item.index - 1 and above.kind in (Kind.TEXT, Kind.RAISED) and not taken:
                     self.now.heading, self.now.heading_item = above.line.text.strip()[:500], above
         else:
             self.frame = item
@@ -214,7 +220,7 @@ class _Walker:
         if self.linked:
             return False
         if self.lane.bare:
-            if item.index != before.index + 1 + len(self.blanks) or _STARTS.match(text):
+            if item.index != before.index + 1 + len(self.blanks) or starts_anew(text):
                 return False
         elif item.line.time is not None and before.line.time is not None and item.line.time != before.line.time:
             return False

@@ -56,10 +56,14 @@ def _trimmed(lines: list[LogLine]) -> list[LogLine]:
 
 def _exception(raised: Raised, lines: list[LogLine]) -> RaisedException:
     frames = tuple(_placed(frame, lines) for frame in raised.frames)
-    name = raised.type or (raised_name(frames[-1].code or "") if frames else None) or ""
+    code = (frames[-1].code or "") if frames else ""
+    name = raised.type or raised_name(code) or ""
     numbers = [lines[n].number for n in range(raised.first, min(raised.last, len(lines) - 1) + 1)]
     span = Span(lines[0].source, min(numbers), max(numbers)) if numbers else None
-    return RaisedException(name, raised.text, frames, raised.link, span)
+    message = raised.text
+    if not message and name == "AssertionError" and code.startswith("assert "):
+        message = code  # a bare assert says nothing else
+    return RaisedException(name, message, frames, raised.link, span)
 
 
 def _placed(frame: Frame, lines: list[LogLine]) -> Frame:

@@ -58,12 +58,20 @@ def prefix_of(line: LogLine) -> str:
     return " ".join(_TIMES.sub("#", head[:400]).split())
 
 
+_SPY_THREAD = re.compile(r"Thread (?:0x[0-9a-fA-F]{1,16}|\d{1,20}) \([a-z+ ]{3,30}\)")
+
+
+def is_dump_line(text: str) -> bool:
+    """True for lines that open a dump of threads (dumps.py) and do not hold `", line `."""
+    return "(most recent call first)" in text or "Fatal Python error: " in text or bool(_SPY_THREAD.match(text))
+
+
 def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
     """Index ranges [first, end) around lines that hold frames or headers, overlapping ones joined, sources kept apart."""
     first = end = -1
     for at, line in enumerate(lines):
         text = line.text
-        if '", line ' not in text and HEADER not in text:
+        if '", line ' not in text and HEADER not in text and not is_dump_line(text):
             continue
         if end >= 0 and at - BEFORE <= end and lines[at - 1].source == line.source:
             end = at + AFTER

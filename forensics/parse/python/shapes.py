@@ -35,15 +35,15 @@ class Kind(IntEnum):
     TEXT = 9
 
 
-#: `File "x.py", line 10, in f` (traceback), `File "x.py", line 10 in f` (faulthandler), `File "x.py", line 10` (SyntaxError)
+#: `File "x.py", line 10, in f`, or `File "x.py", line 10` of a SyntaxError; faulthandler's form has no comma (dumps.py)
 FRAME = re.compile(
     r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8})'
-    r"(?:,? in (?P<function><[^>\n]{1,80}>(?:\(\))?|[^\s,]{1,300}))?[ \t`]*$"
+    r"(?:, in (?P<function><[^>\n]{1,80}>(?:\(\))?|[^\s,]{1,300}))?[ \t`]*$"
 )
 
 #: the same with another writer's words torn into its end
 TORN_FRAME = re.compile(
-    r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8}),? in (?P<function><[^>\n]{1,80}>|\w{1,300})\b'
+    r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8}), in (?P<function><[^>\n]{1,80}>|\w{1,300})\b'
 )
 
 #: the exception line: a dotted name, perhaps Ray's "(Inner)", then ": message" or nothing

@@ -1,0 +1,145 @@
+"""Error lines that are no traceback -> events of kind message, alike ones folded. In: lines that no traceback claimed. Samples:
+
+    torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.      type, message
+    ERROR 11-29 20:15:20 [api_server.py:71] Prefill failed: ValueError: bad length    type ValueError, fields["heading"]
+    launch_server.py: error: argument --tp-size: invalid int value: 'four'            message only
+    [2026-11-29 20:15:20 TP4] Watchdog timeout (self.watchdog_timeout=300)            message only
+
+Event.type is the exception's name where the text shows one; fields: heading (the words before it); count: how many alike (numbers
+and addresses apart, same rank); span: the first of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine, Span
+from forensics.parse.python.blocks import starts_anew
+from forensics.parse.python.lanes import prefix_of
+from forensics.parse.python.shapes import Kind, kind_of, looks_raised, raised
+
+#: distinct messages kept, and lines one message may have
+MOST, LINES = 300, 30
+
+_SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL", "SEVERE", "E", "F", "C", "EMERG", "ALERT", "CRIT", "ERR", "PANIC"))
+_QUIET = frozenset(("INFO", "DEBUG", "WARNING", "WARN", "TRACE", "NOTICE", "I", "W", "D", "V"))
+
+#: words one of which a line without a severe level must hold to be looked at
+_HINTS = ("Error", "Exception", "rror: ", "KeyboardInterrupt", "ERROR", "FATAL", "CRITICAL", "Watchdog timeout", "atal: ", "SystemExit")
+
+#: an exception named inside a line: `failed: ValueError: …`, `with exception KVTransferError(room=7): …`
+_INLINE = re.compile(
+    r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|OutOfResources|Timeout|ExceptionGroup))"
+    r"(?:\((?P<arguments>[^()\n]{0,300})\))?: (?P<message>.+)",
+    re.DOTALL,
+)
+#: the same as its repr: `ValueError('bad length')`
+_REPR = re.compile(
+    r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception))\((?P<quote>['\"])(?P<message>.{1,4000}?)(?P=quote),?\)"
+)
+#: words right before an inline exception that tell it was raised, not described
+_TOLD = re.compile(r"(?:exception|failed|failure|error|raised|caused by|because of|due to|fatal|crash\w*|reason|abort\w*|died)\b[^.]{0,120}$", re.IGNORECASE)
+
+#: lines that say by their own words that something failed, whatever their level
+_PHRASES = re.compile(
+    r"^(?:[\w./-]{1,120}: )?(?:fatal )?error: (?!0\b)\S|^(?:FATAL|CRITICAL)\b(?: ERROR)?[: ]|^ERROR\b[: ]|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b"
+    r"|^[\w./-]{1,200}\(\d{1,7}\): (?:fatal )?error(?: #\d+)?: ",
+)
+
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
+
+
+@dataclass(slots=True)
+class _Folded:
+    event: Event
+    count: int = 1
+
+
+def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list[Event]:
+    """Error lines outside of the claimed ones ((source, number) pairs)."""
+    kept: dict[tuple[object, ...], _Folded] = {}
+    at, size = 0, len(lines)
+    while at < size:
+        line = lines[at]
+        at += 1
+        text = line.text
+        severe = line.level in _SEVERE
+        if not severe and (line.level in _QUIET or not any(hint in text for hint in _HINTS)):
+            continue
+        if (line.source, line.number) in claimed or not text.strip():
+            continue
+        found = _read(text[:6000], severe)
+        if found is None:
+            continue
+        name, message, heading = found
+        more = _continued(lines, at, line, claimed) if not line.joined or name else []
+        at += len(more)
+        key = (line.source, line.rank.key if line.rank else line.stream, name, _NUMBERS.sub("#", message[:300]))
+        folded = kept.get(key)
+        if folded:
+            folded.count += 1
+        elif len(kept) < MOST:
+            whole = "\n".join((message, *more)).rstrip()
+            kept[key] = _Folded(_event(line, len(more), name, whole, heading))
+    return [replace(f.event, count=f.count) if f.count > 1 else f.event for f in kept.values()]
+
+
+def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
+    """(type, message, heading) of an error line, None where it is none."""
+    stripped = text.strip()
+    if looks_raised(stripped) and text[:1] not in " \t":
+        found = raised(stripped)
+        if found and (found[1] or severe or found[0] in ("KeyboardInterrupt", "EOFError")):
+            return found[0], found[1], ""
+    if kind_of(text) in (Kind.FRAME, Kind.CARET, Kind.HEAD, Kind.LINK):
+        return None
+    inline = _INLINE.search(text) or _REPR.search(text)
+    if inline:
+        heading = text[: inline.start()].strip()
+        if severe or _TOLD.search(heading[-160:]) or _PHRASES.match(text):
+            arguments = inline.groupdict().get("arguments")
+            heading = f"{heading} ({arguments})" if arguments else heading
+            return inline["type"], inline["message"], heading[:500]
+    if severe or _PHRASES.match(text):
+        return None if text[:1] in " \t" and not severe else (None, stripped, "")
+    return None
+
+
+def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[tuple[int, int]]) -> list[str]:
+    """Texts of the lines that go on with the message of `first`."""
+    prefix = prefix_of(first)
+    bare = not prefix or not (first.stream or first.level or first.origin)
+    more: list[str] = []
+    for line in lines[at : at + LINES]:
+        text = line.text
+        if not text.strip() or line.number != first.number + len(more) + 1 or line.source != first.source:
+            break
+        if (line.source, line.number) in claimed or kind_of(text) in (Kind.HEAD, Kind.FRAME, Kind.LINK):
+            break
+        own = prefix_of(line)
+        if bare and own == prefix and not starts_anew(text) and not looks_raised(text):
+            more.append(text[:4000])
+        elif not bare and text[:1] in " \t" and (own == prefix or (not own and not starts_anew(text))):
+            more.append(text[:4000])
+        else:
+            break
+    return more
+
+
+def _event(line: LogLine, more: int, name: str | None, message: str, heading: str) -> Event:
+    return Event(
+        EventKind.MESSAGE,
+        Span(line.source, line.number, line.number + more),
+        rank=line.rank,
+        time=line.time,
+        type=name,
+        message=message,
+        level=line.level,
+        parser="python",
+        stream=line.stream,
+        fields={"heading": heading} if heading else {},
+    )
+
