@@ -6,13 +6,16 @@ ones taken apart in weave.py), blocks become exceptions (body.py) and events (ev
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
+from forensics.model.source import LogLine
 from forensics.parse.python.blocks import blocks_of
 from forensics.parse.python.dumps import dumps_of
 from forensics.parse.python.events import event_of
-from forensics.parse.python.lanes import lanes_of, regions
+from forensics.parse.python.lanes import Lane, lanes_of, regions, squeezed
 from forensics.parse.python.messages import messages_of
 
 __all__ = ["ANCHORS", "parse"]
@@ -41,10 +44,19 @@ ANCHORS: tuple[Anchor, ...] = (
 def parse(intake: Intake) -> list[Event]:
     """Events of kind python, stack, fatal_signal and message."""
     events: list[Event] = []
-    for first, end in regions(intake.lines):
-        for lane in lanes_of(intake.lines, first, end):
-            events += dumps_of(lane)
-            events += (event for block in blocks_of(lane) if (event := event_of(block)) is not None)
+    for lane in _lanes(intake.lines):
+        events += dumps_of(lane)
+        events += (event for block in blocks_of(lane) if (event := event_of(block)) is not None)
     claimed = {(e.span.source, n) for e in events for n in range(e.span.first_line, e.span.last_line + 1)}
     events += messages_of(intake.lines, claimed)
     return events
+
+
+def _lanes(lines: Sequence[LogLine]) -> Iterator[Lane]:
+    """The lanes of all regions, tracebacks squeezed into one line among them."""
+    for first, end in regions(lines):
+        for at in range(first, end):
+            lane = squeezed(lines[at], at)
+            if lane is not None:
+                yield lane
+        yield from lanes_of(lines, first, end)

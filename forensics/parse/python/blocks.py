@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from forensics.parse.python.body import quotes_next, remote_frames
+from forensics.parse.python.body import quotes_next, remote_frames, user_code
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import EXCEPTION_NAME, HEADER, Kind, raised, raised_name
 
@@ -79,10 +79,11 @@ class _Walker:
         self.frame: Item | None = None  # the last frame line, while its code line may follow
         self.code = ""  # the last code line
         self.message: list[str] = []
+        self.grouped = False  # lines with a margin belong to the open block
 
     def finish(self) -> None:
         """The open block ends."""
-        if self.now and any(i.kind is Kind.FRAME for i in self.now.items) or (self.now and self.now.headed):
+        if (self.now and any(i.kind is Kind.FRAME for i in self.now.items)) or (self.now and self.now.headed):
             self.blocks.append(self.now)
         self.now, self.blanks, self.noise, self.linked = None, [], 0, False
         self.frame, self.code, self.message = None, "", []
@@ -99,10 +100,13 @@ class _Walker:
         item = self.lane.items[at]
         kind = item.kind
         if self.now is None:
-            if kind is Kind.HEAD or kind is Kind.FRAME:
+            if kind is Kind.HEAD or (kind is Kind.FRAME and not item.line.text.startswith(" " * 9)):
                 self.begin(at, item)
             return
-        if kind is Kind.HEAD:
+        if kind is Kind.GROUPED and self.grouped:
+            self.add(item)
+            self.now.raised = True
+        elif kind is Kind.HEAD:
             if self.linked or self.is_quoted(item):
                 self.chain(item)
             else:
@@ -121,6 +125,7 @@ class _Walker:
     def begin(self, at: int, item: Item) -> None:
         """A new block at its header, or at a frame whose header is missing."""
         self.now = Block(headed=item.kind is Kind.HEAD)
+        self.grouped = "+ Exception Group" in item.line.text
         if item.kind is Kind.HEAD:
             self.now.heading = _heading(item.line.text)
             if not self.now.heading and at:
@@ -137,13 +142,16 @@ class _Walker:
         self.add(item)
         assert self.now is not None
         self.now.raised, self.linked = False, False
+        self.grouped = self.grouped or "+ Exception Group" in item.line.text
         self.frame, self.code, self.message = None, "", []
 
     def is_quoted(self, item: Item) -> bool:
         """True where the header stands in the open exception's message."""
-        if not (self.now and self.now.raised):
+        if not self.now:
             return False
         text = item.line.text
+        if not self.now.raised:
+            return bool(self.code and raised(_before_header(text), None))
         if "Original Traceback" in text:
             return True
         last = next((m for m in reversed(self.message) if m.strip()), "")
@@ -162,7 +170,7 @@ class _Walker:
             self.add(item)
             self.frame, self.code = None, text
             return
-        if kind in (Kind.CODE, Kind.CARET, Kind.REPEATED, Kind.GROUPED):
+        if kind in (Kind.CODE, Kind.CARET, Kind.REPEATED, Kind.BOX, Kind.PLACE, Kind.ARROW):
             self.add(item)
             if kind is Kind.CODE:
                 self.code, self.frame = text, None
@@ -196,7 +204,7 @@ class _Walker:
         """Lines below an exception line: its message, or the end of the block."""
         assert self.now is not None
         last = next((m for m in reversed(self.message) if m.strip()), "")
-        if item.kind is Kind.FRAME:
+        if item.kind is Kind.FRAME and not user_code(self.message):
             if remote_frames(last) and self.is_next(item):
                 self.add(item)
                 self.now.raised, self.frame, self.message = False, item, []
@@ -229,9 +237,13 @@ class _Walker:
         return len(self.blanks) <= 2 and (text[:1] in " \t" or last.rstrip().endswith(":") or bool(_PARAGRAPH.match(text)))
 
 
+def _before_header(text: str) -> str:
+    return text[: max(text.find(HEADER), 0)].rstrip(" ─━╭┏")
+
+
 def _heading(text: str) -> str:
     """What stands before "Traceback" in its line, without colon."""
-    head = text[: text.find(HEADER)].rstrip()
+    head = _before_header(text)
     for word in ("Original", "Exception Group", "+"):
         head = head.removesuffix(word).rstrip()
     return head.rstrip(":").strip("> ")[-500:]

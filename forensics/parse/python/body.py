@@ -24,9 +24,13 @@ from functools import lru_cache
 
 from forensics.model.stack import Frame
 from forensics.parse.python.shapes import (
+    ARROW,
+    BOX_CODE,
+    BOX_FRAME,
     FRAME,
     HEADER,
     LOOK,
+    PLACE,
     TORN_FRAME,
     Kind,
     kind_of,
@@ -80,6 +84,16 @@ def quotes_next(message_line: str) -> bool:
 def remote_frames(message_line: str) -> bool:
     """True where frames without a header follow: Ray's `ray::Worker.run() (pid=7, ip=10.0.0.1)`."""
     return "ray::" in message_line[:LOOK] and bool(_RAY_REMOTE.match(message_line[:LOOK]))
+
+
+def user_code(message: Sequence[str]) -> bool:
+    """True where frames stand in the message itself: torch.compile's "from user code:" and what follows it up to a blank line."""
+    for line in reversed(message[-200:]):
+        if line.strip().lower() in ("from user code:", "from user code (most recent call last):"):
+            return True
+        if not line.strip():
+            return False
+    return False
 
 
 class _Reader:
@@ -144,9 +158,16 @@ def read_body(texts: tuple[str, ...]) -> tuple[Raised, ...]:
         if reader.in_message and _message_line(reader, kind, text, at):
             continue
         if kind is Kind.HEAD:
-            reader.start(at)
+            if not _quoting_raise(reader, text, at):
+                reader.start(at)
         elif kind is Kind.FRAME:
             _frame(reader, text, at)
+        elif kind is Kind.BOX:
+            _box(reader, text, at)
+        elif kind is Kind.PLACE:
+            _place(reader, text, at)
+        elif kind is Kind.ARROW:
+            _arrow(reader, text)
         elif kind is Kind.BLANK:
             continue
         elif kind is Kind.LINK:
@@ -181,6 +202,59 @@ def _frame(reader: _Reader, text: str, at: int) -> None:
         Frame(function=found["function"] or NO_FUNCTION, file=found["file"], line=int(found["line"]), log_line=at)
     )
     reader.awaiting_code = True
+
+
+def _box(reader: _Reader, text: str, at: int) -> None:
+    """A line of rich's box: a place, the marked source line, or neither (other source lines, locals)."""
+    content = text.strip(" \t│┃╭╰╮╯┏┗┓┛")
+    found = BOX_FRAME.match(content)
+    if found:
+        reader.open.frames.append(Frame(found["function"] or "", found["file"], int(found["line"]), log_line=at))
+        return
+    frames = reader.open.frames
+    if not frames:
+        return
+    if not frames[-1].function:
+        frames[-1] = replace(frames[-1], function=content.split("(")[0][:200] or "?")
+        return
+    code = BOX_CODE.match(content)
+    if code and frames[-1].code is None:
+        frames[-1] = replace(frames[-1], code=code["code"].strip()[:LOOK])
+
+
+def _place(reader: _Reader, text: str, at: int) -> None:
+    """A frame line of IPython; its line number may stand in the arrow line below."""
+    found = PLACE.match(text)
+    if not found:
+        return
+    if found["cell"]:
+        number = int(found["cell_line"]) if found["cell_line"] else None
+        frame = Frame(found["cell_function"] or "<module>", f"Cell In[{found['cell']}]", number, log_line=at)
+    elif found["old_file"]:
+        frame = Frame(found["old_function"], found["old_file"], None, log_line=at)
+    else:
+        frame = Frame((found["function"] or "<module>").strip(), found["file"], int(found["line"]), log_line=at)
+    reader.open.frames.append(frame)
+
+
+def _arrow(reader: _Reader, text: str) -> None:
+    found = ARROW.match(text.lstrip())
+    frames = reader.open.frames
+    if found and frames and frames[-1].code is None:
+        frames[-1] = replace(frames[-1], line=frames[-1].line or int(found["line"]), code=found["code"].strip()[:LOOK])
+
+
+def _quoting_raise(reader: _Reader, text: str, at: int) -> bool:
+    """True for `RuntimeError: worker 3 failed: Traceback (most recent call last):` below frames: the exception line and a header."""
+    if not reader.open.frames or reader.link is not None:
+        return False
+    found = raised(text[: text.find(HEADER)].strip(), None)
+    if not found:
+        return False
+    reader.open.type, reader.open.message = found[0], [found[1].rstrip()]
+    reader.open.last = at
+    reader.nest(at)
+    return True
 
 
 def _code(reader: _Reader, text: str) -> None:
@@ -220,6 +294,9 @@ def _message_line(reader: _Reader, kind: Kind, text: str, at: int) -> bool:
             reader.open.last = at
             return True
         return False
+    if kind in (Kind.FRAME, Kind.CODE) and user_code(message):
+        message.append(text)
+        return True
     if kind is Kind.FRAME and (remote_frames(last) or _RAY_TASK.match(reader.open.type)):
         reader.nest(at)
         _frame(reader, text, at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from forensics.model.event import Event, EventKind
@@ -10,7 +11,9 @@ from forensics.model.source import LogLine, Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.blocks import Block
 from forensics.parse.python.body import Raised, read_body
-from forensics.parse.python.shapes import raised_name
+from forensics.parse.python.expand import expanded
+from forensics.parse.python.groups import is_grouped, read_grouped
+from forensics.parse.python.shapes import HEADER, raised_name
 
 _HANDLED = re.compile(r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Exception in callback .{0,200}__del__)")
 
@@ -18,7 +21,9 @@ _HANDLED = re.compile(r"^(?:Exception ignored (?:in|on|while)|--- Logging error 
 def event_of(block: Block) -> Event | None:
     """The event of a block, None where it holds neither frames nor an exception."""
     lines = [item.line for item in block.items]
-    exceptions = [_exception(r, lines) for r in read_body(tuple(line.text for line in lines))]
+    texts = tuple(line.text for line in lines)
+    found = read_grouped(texts) if is_grouped(texts) else read_body(texts)
+    exceptions = [_exception(r, lines) for r in _with_quoted(found)]
     if not exceptions:
         return None
     told = next((line for line in lines if line.rank), lines[0])
@@ -45,6 +50,21 @@ def event_of(block: Block) -> Event | None:
         stream=told.stream,
         fields={} if complete else {"complete": False},
     )
+
+
+def _with_quoted(found: Sequence[Raised]) -> list[Raised]:
+    """Adds what an exception's message quotes in one line, before the exception that quotes it."""
+    whole: list[Raised] = []
+    for raised in found:
+        inner = expanded(raised.text) if HEADER in raised.text and "\\n" in raised.text else None
+        if inner:
+            for quoted in read_body(tuple(inner)):
+                at = raised.last
+                frames = [replace(frame, log_line=at) for frame in quoted.frames]
+                whole.append(replace(quoted, frames=frames, first=at, last=at))
+            raised = replace(raised, link="cause")
+        whole.append(raised)
+    return whole
 
 
 def _trimmed(lines: list[LogLine]) -> list[LogLine]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from forensics.model.source import LogLine
+from forensics.parse.python.expand import expanded
 from forensics.parse.python.shapes import HEADER, Kind, kind_of
 
 #: lines around a hit that are looked at: a heading before, a message after
@@ -113,6 +114,15 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
             lane = lanes[prefix] = Lane(prefix, bare)
         lane.items.append(item)
     return list(lanes.values())
+
+
+def squeezed(line: LogLine, at: int) -> Lane | None:
+    """The lane of a traceback that stands in one line (expand.py), None where the line holds none."""
+    texts = expanded(line.text) if HEADER in line.text else None
+    if not texts:
+        return None
+    items = [Item(at + n, line._replace(text=text), kind_of(text)) for n, text in enumerate(texts)]
+    return Lane("", True, items)
 
 
 def _body_prefix(items: Sequence[tuple[str, Item]], at: int, prefix: str) -> str:

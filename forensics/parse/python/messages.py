@@ -94,8 +94,8 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
         found = raised(stripped)
         if found and (found[1] or severe or found[0] in ("KeyboardInterrupt", "EOFError")):
             return found[0], found[1], ""
-    if kind_of(text) in (Kind.FRAME, Kind.CARET, Kind.HEAD, Kind.LINK):
-        return None
+    if text[:1] in " \t" or kind_of(text) in (Kind.FRAME, Kind.CARET, Kind.HEAD, Kind.LINK):
+        return None  # what goes on from another line
     inline = _INLINE.search(text) or _REPR.search(text)
     if inline:
         heading = text[: inline.start()].strip()
@@ -104,7 +104,7 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
             heading = f"{heading} ({arguments})" if arguments else heading
             return inline["type"], inline["message"], heading[:500]
     if severe or _PHRASES.match(text):
-        return None if text[:1] in " \t" and not severe else (None, stripped, "")
+        return (None, stripped, "")
     return None
 
 
@@ -120,9 +120,7 @@ def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[t
         if (line.source, line.number) in claimed or kind_of(text) in (Kind.HEAD, Kind.FRAME, Kind.LINK):
             break
         own = prefix_of(line)
-        if bare and own == prefix and not starts_anew(text) and not looks_raised(text):
-            more.append(text[:4000])
-        elif not bare and text[:1] in " \t" and (own == prefix or (not own and not starts_anew(text))):
+        if (bare and own == prefix and not starts_anew(text) and not looks_raised(text)) or (not bare and text[:1] in " \t" and (own == prefix or (not own and not starts_anew(text)))):
             more.append(text[:4000])
         else:
             break

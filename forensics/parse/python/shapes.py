@@ -32,7 +32,10 @@ class Kind(IntEnum):
     RAISED = 6
     LINK = 7
     GROUPED = 8  # "  | …", "  +-+---------------- 1 ----------------" of an exception group
-    TEXT = 9
+    BOX = 9  # "│ /srv/a.py:12 in main │" of rich
+    PLACE = 10  # "File ~/a.py:12, in main(x)", "Cell In[3], line 1" of IPython
+    ARROW = 11  # "---> 12     step(x)" of IPython
+    TEXT = 12
 
 
 #: `File "x.py", line 10, in f`, or `File "x.py", line 10` of a SyntaxError; faulthandler's form has no comma (dumps.py)
@@ -61,8 +64,7 @@ EXCEPTION_NAME = re.compile(
 
 #: words before a colon that no exception class is called
 NOT_A_TYPE = frozenset(
-    "INFO WARNING WARN DEBUG ERROR CRITICAL FATAL TRACE NOTICE NOTE Note Hint Warning Process Killed Usage usage Info Error "
-    "Debug Fatal TODO FIXME INTERNAL See https http Explanation Rank rank time host exitcode error_file traceback".split()
+    ["INFO", "WARNING", "WARN", "DEBUG", "ERROR", "CRITICAL", "FATAL", "TRACE", "NOTICE", "NOTE", "Note", "Hint", "Warning", "Process", "Killed", "Usage", "usage", "Info", "Error", "Debug", "Fatal", "TODO", "FIXME", "INTERNAL", "See", "https", "http", "Explanation", "Rank", "rank", "time", "host", "exitcode", "error_file", "traceback"]
 )
 
 LINKS = {
@@ -70,7 +72,19 @@ LINKS = {
     "The above exception was the direct cause of the following exception": "cause",
 }
 
-_GROUPED = re.compile(r"^ {1,80}(?:\| ?|\+-|\+ Exception Group )|^ {1,80}\|$")
+_GROUPED = re.compile(r"^ {1,200}(?:\| |\|$|\+-)")
+#: what may stand behind the header in its line
+_ENDS_HEADER = re.compile(r":?[ \t`]*(?:\[repeated \d.*|\(in .*)?$")
+#: rich: `/srv/a.py:12 in main`, and the marked source line
+BOX_FRAME = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8}) in ?(?P<function>\S{0,200})$")
+BOX_CODE = re.compile(r"^[❱>] *\d{1,8} ?(?P<code>.*)$")
+#: IPython, new and old
+PLACE = re.compile(
+    r"^(?:File (?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8})(?:, in (?P<function>[^(\n]{1,200}).*)?"
+    r"|(?:Cell|Input) In ?\[(?P<cell>\d{1,6})\],? (?:line (?P<cell_line>\d{1,6})|in (?P<cell_function><[^>\n]{1,60}>|\w{1,100}).*)"
+    r"|(?P<old_file>[~/<][^\s]{1,500}) in (?P<old_function><?[\w.]{1,200}>?)(?:\(.*)?)$"
+)
+ARROW = re.compile(r"^-{1,6}> ?(?P<line>\d{1,8})(?P<code>.*)$")
 _CARETS = frozenset("^~ \t")
 _REPEATED = re.compile(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
 
@@ -88,16 +102,22 @@ def kind_of(text: str) -> Kind:
         return Kind.GROUPED
     if first == "F" and stripped.startswith('File "') and (FRAME.match(text) or TORN_FRAME.match(text)):
         return Kind.FRAME
+    if first in "│╭╰┃┏┗":
+        return Kind.HEAD if HEADER in text else Kind.BOX
     if HEADER in text:
-        return Kind.HEAD
+        return Kind.HEAD if _ENDS_HEADER.match(text, text.find(HEADER) + len(HEADER)) else Kind.TEXT
     if first in "DT" and link_of(stripped):
         return Kind.LINK
     if first in "^~" and _CARETS.issuperset(stripped):
         return Kind.CARET
     if first == "[" and _REPEATED.match(text):
         return Kind.REPEATED
+    if first == "-" and ARROW.match(stripped):
+        return Kind.ARROW
     if indent:
         return Kind.CODE
+    if first in "FCI~/<" and PLACE.match(text):
+        return Kind.PLACE
     return Kind.RAISED if raised(text) else Kind.TEXT
 
 
