@@ -24,7 +24,7 @@ install-dev: $(VENV)/.installed-dev
 
 # a failure found is exit code 1: that is what the sample shows
 try: install
-	$(BIN)/forensics sample_logs/founding_case/server.log || test $$? -eq 1
+	$(BIN)/forensics sample_logs/founding_case/founding_case.log || test $$? -eq 1
 
 lint: install-dev
 	$(BIN)/ruff check forensics tests benchmarks hatch_build.py

@@ -138,6 +138,7 @@ def _analyzed(
     quiet: bool,
 ) -> Incident:
     from forensics.cli.progress import Progress
+    from forensics.ingest import ReadOptions
     from forensics.pipeline import analyze as run
 
     _collect_less()
@@ -150,7 +151,7 @@ def _analyzed(
             until=until,
             signatures=folders,
             incident=incident,
-            on_progress=progress.callback,
+            read_options=ReadOptions(on_progress=progress.callback),
         )
 
 
