@@ -1,0 +1,82 @@
+"""House rules that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "forensics"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+#: what a start on a log must never pay for
+HEAVY = ("rich", "textual", "torch", "jinja2", "msgspec", "yaml", "numpy", "asyncio", "regex", "importlib.metadata")
+
+
+def tracked() -> list[Path]:
+    """The files of the repository; of the folder where there is no git (an unpacked sdist)."""
+    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if found.returncode:
+        return [path for path in ROOT.rglob("*") if path.is_file() and not {".venv", ".git"} & set(path.parts)]
+    return [ROOT / name for name in found.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_is_short_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 400, "split it by what it is about"
+    assert path.stem not in ("helpers", "utils", "misc", "common"), "name it after its subject"
+    if text.strip():
+        assert ast.get_docstring(ast.parse(text)), "a file opens with what goes in, what comes out and a sample"
+
+
+def test_public_names_have_docstrings() -> None:
+    bare = []
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            public = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_"
+            if public and not ast.get_docstring(node):  # type: ignore[arg-type]
+                bare.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")  # type: ignore[attr-defined]
+    assert not bare
+
+
+def test_a_start_is_light() -> None:
+    """`import forensics` and the pipeline's modules load none of the heavy libraries."""
+    code = (
+        "import sys, forensics, forensics.pipeline, forensics.ingest, forensics.parse, forensics.knowledge, "
+        "forensics.match, forensics.callpath, forensics.verdict\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_console_pays_only_for_itself(tmp_path: Path) -> None:
+    """A report on the console imports rich, and nothing of the other faces."""
+    log = tmp_path / "a.log"
+    log.write_text("[2026-11-29 20:11:02 TP0] Load weight begin. avail mem=93.71 GB\n")
+    others = tuple(name for name in HEAVY if name not in ("rich", "regex"))
+    code = (
+        "import sys\nfrom forensics.cli.main import main\n"
+        f"main([{str(log)!r}])\nprint([n for n in {others!r} if n in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_no_trace_of_a_machine() -> None:
+    """Nothing in the repository names the place where it was made."""
+    place = re.compile(r"/(?:work|root)/(?:main|shared|dev|\.library|\.cache)\b|\bpip\.conf\b|extra-index-url")
+    here = Path(__file__)
+    named = []
+    for path in tracked():
+        if path == here or path.suffix in (".png", ".svg", ".zst", ".gz", ".pickle"):
+            continue
+        found = place.search(path.read_bytes().decode("utf-8", "replace"))
+        if found and "sample_logs" not in path.parts:
+            named.append(f"{path.relative_to(ROOT)}: {found[0]}")
+    assert not named
