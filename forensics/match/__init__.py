@@ -38,6 +38,7 @@ def __getattr__(name: str) -> object:
 def match(intake: Intake, events: Sequence[Event], facts: Facts, signatures: Iterable[Signature]) -> list[Finding]:
     """Everything that matched, the most specific first. A signature that fails leaves a `Note` in `intake.notes`."""
     from forensics.match.engine import Matcher
+    from forensics.match.rules import derive
     from forensics.match.subject import Subjects
 
     matcher = Matcher(Subjects(intake, events), facts)
@@ -49,10 +50,18 @@ def match(intake: Intake, events: Sequence[Event], facts: Facts, signatures: Ite
                 found.append(matcher.finding(one, hits))
         except Exception as error:  # one bad signature must not cost the reader the others
             intake.notes.append(Note("match", f"signature {one.id} gave up: {type(error).__name__}: {error}"[:300]))
+    try:
+        found = derive(matcher, found)
+    except Exception as error:
+        intake.notes.append(Note("match", f"the derived rules gave up: {type(error).__name__}: {error}"[:300]))
     found.sort(key=lambda f: (-f.specificity, f.evidence[0].span.source, f.evidence[0].span.first_line, f.id))
     return found
 
 
 def contradictions(intake: Intake, events: Sequence[Event], facts: Facts) -> list[Contradiction]:
     """Where the log asked for one thing and another ran."""
-    return []
+    from forensics.match.engine import Matcher
+    from forensics.match.rules.contradiction import contradicted
+    from forensics.match.subject import Subjects
+
+    return contradicted(Matcher(Subjects(intake, events), facts))

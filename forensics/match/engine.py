@@ -16,17 +16,17 @@ from dataclasses import dataclass, field
 from forensics.match.conditions import Context, holds
 from forensics.match.fixes import fixes_of
 from forensics.match.place import Places
+from forensics.match.quoting import evidence
 from forensics.match.signature import Signature, anchors_of, searcher
 from forensics.match.subject import Joined, Subject, Subjects, quotes_a_user
 from forensics.match.template import fill
 from forensics.model.knowledge import Facts
-from forensics.model.source import Evidence, Rank, Span
+from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
 
 #: so many quotations stand in a finding; all places stand in `spans`
 MOST_EVIDENCE = 8
 MOST_SPANS = 500
-LONGEST_QUOTE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,12 @@ class Matcher:
         ):
             return None
         captures: Mapping[str, str] = {}
-        at = text.find(next(iter(one.literals or one.any_literals)))
         if one.pattern:
             found = searcher(one.pattern, one.trusted)(text)
             if found is None:
                 return None
             captures = {name: value for name, value in found.groupdict().items() if value is not None}
-            at = found.start()
-        if subject.kind == "line" and at > 0 and quotes_a_user(text, at):
+        if self._is_quoted(one, subject):
             return None
         if not self._surroundings_fit(one, subject):
             return None
@@ -105,6 +103,14 @@ class Matcher:
         if rest.get("unless") and holds(rest["unless"], self.facts, context) is True:
             return None
         return Hit(subject, context, captures)
+
+    def _is_quoted(self, one: Signature, subject: Subject) -> bool:
+        """True where the text stands in a line that shows what a user of the service wrote."""
+        if subject.span.last_line > subject.span.first_line:
+            return False
+        at = [line.raw.find(w) for line in self.subjects.lines_of(subject.span) for w in (*one.literals, *one.any_literals)]
+        places = [place for place in at if place > 0]
+        return bool(places) and quotes_a_user(self.subjects.lines_of(subject.span)[0].raw, min(places))
 
     def _surroundings_fit(self, one: Signature, subject: Subject) -> bool:
         near, not_near = one.rest.get("nearby", ()), one.rest.get("not_nearby", ())
@@ -157,21 +163,10 @@ class Matcher:
         return self.subjects.events[hit.subject.event].count if hit.subject.event is not None else 1
 
     def _evidence(self, one: Signature, hit: Hit, shows: str) -> Evidence:
-        """The lines of an event that hold the signature's literals, else its last line; a line hit is its own evidence."""
-        lines = self.subjects.lines_of(hit.subject.span, hit.subject.stream if hit.subject.event is not None else "")
+        """The lines of an event that hold the signature's literals; a line hit is its own evidence."""
         wanted = (*one.literals, *one.any_literals)
-        holding = [line for line in lines if not line.text.startswith("  ") and any(w in line.text for w in wanted)]
-        chosen = holding or lines[-1:]
-        if not chosen:
-            return Evidence(hit.subject.span, hit.subject.text[:LONGEST_QUOTE], shows)
-        last = chosen[0]
-        for line in chosen[1:]:
-            if line.number != last.number + 1:
-                break
-            last = line
-        quoted = [line for line in chosen if chosen[0].number <= line.number <= last.number]
-        quote = "\n".join(line.raw for line in quoted)[:LONGEST_QUOTE]
-        return Evidence(Span(chosen[0].source, chosen[0].number, last.number), quote, shows)
+        stream = hit.subject.stream if hit.subject.event is not None else ""
+        return evidence(self.subjects, hit.subject.span, wanted, shows, stream)
 
 
 def _is_type(pattern: str, name: str) -> bool:

@@ -46,8 +46,9 @@ def explain_line(signature: Signature, text: str, given: Mapping[str, Any] | Non
         else:
             captures = {name: value for name, value in found.groupdict().items() if value is not None}
             steps.append(Step(True, "pattern", ", ".join(f"{k}={v!r}" for k, v in captures.items()) or "matches"))
-            if found.start() and quotes_a_user(text, found.start()):
-                steps.append(Step(False, "quoted", "stands after what looks like a logged prompt or request body"))
+    at = text.find(next(iter(signature.literals or signature.any_literals)))
+    if at > 0 and "\n" not in text and quotes_a_user(text, at):
+        steps.append(Step(False, "quoted", "stands after what looks like a logged prompt or request body"))
     steps += _context_steps(signature, text, given, captures)
     if not try_text(signature, text, given) and all(step.ok for step in steps):
         steps.append(Step(False, "place", "the text is a line of source code, or the event it lies in does not fit"))
