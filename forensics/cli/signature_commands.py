@@ -1,8 +1,8 @@
 """`forensics signatures …`: what the database knows, and the tools to add to it. In: ids, paths, lines; out: text. Sample:
 
-    forensics signatures list --category arch_mismatch
-    forensics signatures check my-signatures/
-    forensics signatures explain-line nccl.peer-gone "ncclRemoteError: …" --gpu sm_90
+forensics signatures list --category arch_mismatch
+forensics signatures check my-signatures/
+forensics signatures explain-line nccl.peer-gone "ncclRemoteError: …" --gpu sm_90
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 COMMANDS = ("signatures",)
 
 _DIRS = click.option(
-    "--signatures", "dirs", multiple=True, type=click.Path(file_okay=False), help="A folder with your own signatures too."
+    "--signatures",
+    "dirs",
+    multiple=True,
+    type=click.Path(file_okay=False),
+    help="A folder with your own signatures too.",
 )
 
 _NEW = """\
@@ -182,7 +186,9 @@ def _signature(id: str, dirs: Sequence[str]) -> Signature:
     known = {one.id: one for one in _load(dirs)}
     if id not in known:
         near = difflib.get_close_matches(id, known, 3) or [other for other in known if id in other][:3]
-        raise UsageError(f"no signature {id!r}", help="did you mean " + ", ".join(near) if near else "forensics signatures list")
+        raise UsageError(
+            f"no signature {id!r}", help="did you mean " + ", ".join(near) if near else "forensics signatures list"
+        )
     return known[id]
 
 

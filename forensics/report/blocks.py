@@ -160,12 +160,14 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Ranks over time; start, end: seconds on the log's clock; ticks: (seconds, as the log would write it)."""
+    """Ranks over time; start, end: seconds on the log's clock; ticks: (seconds, as the log would write it); clock: `Clock.kind`,
+    or "line" where the log has no times: then all positions are line numbers."""
 
     lanes: tuple[Lane, ...]
     start: float
     end: float
     ticks: tuple[tuple[float, str], ...]
+    clock: str = "wall"
 
 
 Block: TypeAlias = Paragraph | Pairs | Items | Path | Strip | Quotes | Stack | Table | Timeline

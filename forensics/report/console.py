@@ -111,7 +111,7 @@ def show(view: View, console: Console, *, explain: bool = False) -> None:
             if explain:
                 console.print()
                 console.print(Text(section.title, style="bold underline"))
-                console.print(Padding(Group(*_blocks(section.blocks, whole=True)), (0, 0, 0, 2)))
+                console.print(Padding(renderable(section), (0, 0, 0, 2)))
         else:
             if section.id in APART:
                 console.print()
@@ -119,6 +119,11 @@ def show(view: View, console: Console, *, explain: bool = False) -> None:
     if not explain and any(section.detail for section in view.sections):
         told = ", ".join(section.id for section in view.sections if section.detail)
         console.print(Text(f"\n--explain adds: {told}", style="dim"))
+
+
+def renderable(section: Section, *, margin: bool = False) -> RenderableType:
+    """A section for another face of rich's family; margin: its name to the left, as on the console."""
+    return _section(section, whole=False) if margin else Group(*_blocks(section.blocks, whole=True))
 
 
 def _columns() -> int:

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import msgspec
 
-from forensics.model import knowledge, source, stack, verdict
+from forensics.model import knowledge, source, stack
+from forensics.model import verdict as judged
 from forensics.report import contract
 from forensics.report.blocks import ReproOffer
 
@@ -18,7 +19,7 @@ from forensics.report.blocks import ReproOffer
 SOFTWARE = ("torch", "cuda", "flashinfer", "nccl", "driver")
 
 
-def write(incident: verdict.Incident, repro: ReproOffer | None = None) -> bytes:
+def write(incident: judged.Incident, repro: ReproOffer | None = None) -> bytes:
     """The report as indented UTF-8 JSON with a newline at its end."""
     report = report_of(incident, repro)
     try:
@@ -29,7 +30,7 @@ def write(incident: verdict.Incident, repro: ReproOffer | None = None) -> bytes:
     return msgspec.json.format(text, indent=2) + b"\n"
 
 
-def report_of(incident: verdict.Incident, repro: ReproOffer | None = None) -> contract.Report:
+def report_of(incident: judged.Incident, repro: ReproOffer | None = None) -> contract.Report:
     """The incident as the contract's structs."""
     return _Writer(incident).report(repro)
 
@@ -37,7 +38,7 @@ def report_of(incident: verdict.Incident, repro: ReproOffer | None = None) -> co
 class _Writer:
     """Turns records into structs; it knows the sources' names, which evidence needs."""
 
-    def __init__(self, incident: verdict.Incident) -> None:
+    def __init__(self, incident: judged.Incident) -> None:
         self.incident = incident
         self.names = [one.name for one in (incident.sources or incident.coverage.sources)]
 
@@ -85,10 +86,10 @@ class _Writer:
     def name(self, span: source.Span) -> str:
         return self.names[span.source] if 0 <= span.source < len(self.names) else "?"
 
-    def fixes(self, fixes: Iterable[verdict.Fix]) -> list[contract.Fix]:
+    def fixes(self, fixes: Iterable[judged.Fix]) -> list[contract.Fix]:
         return [contract.Fix(x.action, x.component, x.why, x.confidence, x.source, x.command) for x in fixes]
 
-    def verdict(self, it: verdict.Verdict) -> contract.Verdict:
+    def verdict(self, it: judged.Verdict) -> contract.Verdict:
         return contract.Verdict(
             category=it.category,
             title=it.title,
@@ -106,7 +107,7 @@ class _Writer:
             alternatives=[contract.Alternative(x.category, x.why, x.confidence) for x in it.alternatives],
         )
 
-    def frames(self, frames: Sequence[stack.Frame], owners: Sequence[verdict.Owner] = ()) -> list[contract.Frame]:
+    def frames(self, frames: Sequence[stack.Frame], owners: Sequence[judged.Owner] = ()) -> list[contract.Frame]:
         return [
             contract.Frame(
                 file=frame.file,
@@ -135,7 +136,7 @@ class _Writer:
             sentence=it.sentence,
         )
 
-    def failure_fields(self, it: verdict.Failure) -> dict[str, Any]:
+    def failure_fields(self, it: judged.Failure) -> dict[str, Any]:
         return {
             "kind": it.kind,
             "type": it.type,
@@ -155,10 +156,10 @@ class _Writer:
             "evidence": self.evidence(it.evidence),
         }
 
-    def primary(self, it: verdict.Failure) -> contract.Primary:
+    def primary(self, it: judged.Failure) -> contract.Primary:
         return contract.Primary(**self.failure_fields(it))
 
-    def failure(self, it: verdict.Failure) -> contract.Failure:
+    def failure(self, it: judged.Failure) -> contract.Failure:
         return contract.Failure(
             **self.failure_fields(it),
             role=it.role,
@@ -167,14 +168,14 @@ class _Writer:
             ranks=self.ranks(it.ranks),
         )
 
-    def steps(self, path: verdict.CallPath) -> list[contract.CallStep]:
+    def steps(self, path: judged.CallPath) -> list[contract.CallStep]:
         gaps = {gap.after_step: gap.why for gap in path.gaps}
         return [
             contract.CallStep(step.label, step.owner, step.frame, gaps.get(index))
             for index, step in enumerate(path.steps)
         ]
 
-    def contradiction(self, it: verdict.Contradiction) -> contract.Contradiction:
+    def contradiction(self, it: judged.Contradiction) -> contract.Contradiction:
         return contract.Contradiction(
             it.setting,
             it.requested,
@@ -185,7 +186,7 @@ class _Writer:
             self.evidence(it.evidence),
         )
 
-    def collective(self, it: verdict.CollectiveVerdict) -> contract.Collective:
+    def collective(self, it: judged.CollectiveVerdict) -> contract.Collective:
         return contract.Collective(
             process_group=it.process_group,
             op=it.op,
@@ -212,7 +213,7 @@ class _Writer:
             numel_out=row.get("numel_out"),
         )
 
-    def hardware(self, it: verdict.HardwareRow) -> contract.Hardware:
+    def hardware(self, it: judged.HardwareRow) -> contract.Hardware:
         return contract.Hardware(
             it.code,
             it.kind,
@@ -236,7 +237,7 @@ class _Writer:
             found[one.name] = one.value
         return found
 
-    def rank_row(self, row: verdict.RankRow) -> contract.RankRow:
+    def rank_row(self, row: judged.RankRow) -> contract.RankRow:
         seen = row.activity
         return contract.RankRow(
             label=row.rank.label,
@@ -248,12 +249,12 @@ class _Writer:
             outcome=row.outcome,
         )
 
-    def other(self, it: verdict.OtherIncident) -> contract.OtherIncident:
+    def other(self, it: judged.OtherIncident) -> contract.OtherIncident:
         return contract.OtherIncident(
             it.status, it.category, it.title, self.rank(it.rank), it.time, self.evidence(it.evidence)
         )
 
-    def finding(self, it: verdict.Finding) -> contract.Finding:
+    def finding(self, it: judged.Finding) -> contract.Finding:
         return contract.Finding(
             id=it.id,
             role=it.role,
@@ -276,7 +277,7 @@ class _Writer:
             return contract.Repro(None, False, None)
         return contract.Repro(offer.recipe, offer.runnable, offer.reason)
 
-    def coverage(self, it: verdict.Coverage) -> contract.Coverage:
+    def coverage(self, it: judged.Coverage) -> contract.Coverage:
         return contract.Coverage(
             bytes=it.bytes,
             lines=it.lines,

@@ -69,9 +69,13 @@ class Names:
         """A time as the log's clock writes it; "" where none was seen."""
         if seconds is None:
             return ""
+        return clock_time(seconds, self.clock(span))
+
+    def clock(self, span: Span | None = None) -> str:
+        """The kind of clock a source's times are on; the first source's without a span."""
         where = span.source if span else 0
         kind = self.sources[where].clock.kind if 0 <= where < len(self.sources) else "wall"
-        return clock_time(seconds, "wall" if kind == "none" else kind)
+        return "wall" if kind == "none" else kind
 
     def rank(self, rank: Rank | None) -> str:
         """ "TP1", with the node where it is known."""

@@ -11,7 +11,7 @@ from forensics.model.source import Rank
 from forensics.model.verdict import Failure, Incident, RankRow
 from forensics.report.blocks import Cell, Lane, Mark, Section, Strip, Timeline
 from forensics.report.naming import ROLES, Names
-from forensics.report.text import one_line
+from forensics.report.text import clock_time, one_line
 
 _MOST_BLAMED = ("initiating", "missing", "same", "unknown", "cascade", "waiting", "silent", "teardown", "ok")
 
@@ -39,38 +39,53 @@ def _cell(row: RankRow) -> Cell:
 
 
 def timeline(incident: Incident, names: Names) -> Section | None:
-    """Ranks as lanes, failures as marks on them; None where the log has no times."""
-    lanes = [_lane(row.rank, row, incident.failures, names) for row in incident.ranks]
-    if not lanes and incident.failures:
-        lanes = [_lane(None, None, incident.failures, names)]
-    times = [mark.at for lane in lanes for mark in lane.marks]
-    times += [at for lane in lanes for at in (lane.first, lane.last) if at is not None]
-    if len(set(times)) < 2:
-        return None
-    start, end = min(times), max(times)
-    ticks = tuple((at, names.time(at)) for at in (start + (end - start) * part / 4 for part in range(5)))
-    return Section("timeline", "Timeline", (Timeline(tuple(lanes), start, end, ticks),), detail=True)
+    """Ranks as lanes, failures as marks on them, over time; over line numbers where the log has no times."""
+    for clock in (_clock(names), "line"):
+        lanes = [_lane(row.rank, row, incident.failures, names, clock) for row in incident.ranks]
+        if not lanes and incident.failures:
+            lanes = [_lane(None, None, incident.failures, names, clock)]
+        times = [mark.at for lane in lanes for mark in lane.marks]
+        times += [at for lane in lanes for at in (lane.first, lane.last) if at is not None]
+        if len(set(times)) > 1:
+            start, end = min(times), max(times)
+            ticks = tuple((at, clock_time(at, clock)) for at in (start + (end - start) * part / 4 for part in range(5)))
+            return Section("timeline", "Timeline", (Timeline(tuple(lanes), start, end, ticks, clock),), detail=True)
+    return None
 
 
-def _lane(rank: Rank | None, row: RankRow | None, failures: Sequence[Failure], names: Names) -> Lane:
-    marks = []
-    for failure in failures:
-        if failure.time is not None and _is_of(failure, rank):
-            told = one_line(f"{failure.type or failure.kind}: {failure.message}", 160)
-            place = names.place(failure.evidence[0].span) if failure.evidence else ""
-            marks.append(Mark(failure.time, failure.role.value, told, place))
+def _clock(names: Names) -> str:
+    kind = names.sources[0].clock.kind if names.sources else "wall"
+    return "wall" if kind == "none" else kind
+
+
+def _lane(rank: Rank | None, row: RankRow | None, failures: Sequence[Failure], names: Names, clock: str) -> Lane:
+    marks = [mark for failure in failures for mark in _marks(failure, rank, names)]
     seen = row.activity if row else None
+    lines = seen is not None and clock == "line"
     return Lane(
         label=one_line(rank.label, 40) if rank else "log",
         role=row.outcome if row else "unknown",
         mark=ROLES.get(row.outcome if row else "unknown", ("~", ""))[0],
-        first=seen.first_time if seen else None,
-        last=seen.last_time if seen else None,
+        first=None if seen is None else seen.first_line if lines else seen.first_time,
+        last=None if seen is None else seen.last_line if lines else seen.last_time,
         marks=tuple(marks),
     )
 
 
-def _is_of(failure: Failure, rank: Rank | None) -> bool:
-    if rank is None:
-        return True
-    return any(one.key == rank.key for one in (*failure.ranks, *((failure.rank,) if failure.rank else ())))
+def _marks(failure: Failure, rank: Rank | None, names: Names) -> list[Mark]:
+    """When this rank had the failure: its own events where they are known, else the failure's first time."""
+    told = one_line(f"{failure.type or failure.kind}: {failure.message}", 160)
+    role = failure.role.value
+    if role == "initiating" and rank is not None and failure.rank is not None and failure.rank.key != rank.key:
+        role = "same"
+    own = [
+        Mark(event.time, role, told, names.place(event.span))
+        for event in failure.events[:1000]
+        if event.time is not None and (rank is None or (event.rank is not None and event.rank.key == rank.key))
+    ]
+    if own or failure.time is None:
+        return own
+    whose = (*failure.ranks, *((failure.rank,) if failure.rank else ()))
+    if rank is not None and all(one.key != rank.key for one in whose):
+        return []
+    return [Mark(failure.time, role, told, names.place(failure.evidence[0].span) if failure.evidence else "")]

@@ -99,6 +99,8 @@ def clock_time(seconds: float, kind: str = "wall") -> str:
     """A time as the log's own clock writes it. kind: `Clock.kind`."""
     from datetime import UTC, datetime
 
+    if kind == "line":
+        return f"line {seconds:,.0f}"
     if kind == "monotonic" or seconds < 0 or seconds > 1e11:
         return f"{seconds:.3f} s"
     when = datetime.fromtimestamp(seconds, UTC)

@@ -1,6 +1,6 @@
 """What a person marked and wrote in a log, kept beside it. In: a log's path; out: `Triage`, saved whole or not at all. Sample:
 
-    server.log.triage.json: {"schema": "forensics-triage/1", "notes": [{"line": 812, "text": "draft model only?", "quote": "…"}]}
+server.log.triage.json: {"schema": "forensics-triage/1", "notes": [{"line": 812, "text": "draft model only?", "quote": "…"}]}
 """
 
 from __future__ import annotations
@@ -94,7 +94,10 @@ def load(log: str) -> Triage:
         return Triage(path)
     except (OSError, ValueError, RecursionError) as error:
         raise ForensicsError(
-            "the notes of this log cannot be read", why=str(error)[:200], where=path, help="move the file away, or mend it"
+            "the notes of this log cannot be read",
+            why=str(error)[:200],
+            where=path,
+            help="move the file away, or mend it",
         ) from error
 
 
@@ -123,6 +126,11 @@ def section(logs: tuple[str, ...]) -> Section | None:
         for line in sorted(notes):
             note = notes[line]
             items.append(
-                Item(visible(note.text) or "marked", detail=one_line(note.quote, 200), place=f"{short}:{line}", tag="note")
+                Item(
+                    visible(note.text) or "marked",
+                    detail=one_line(note.quote, 200),
+                    place=f"{short}:{line}",
+                    tag="note",
+                )
             )
     return Section("triage", "Notes by hand", (Items(tuple(items)),), short="Notes") if items else None

@@ -6,7 +6,7 @@ view(incident).sections[0] -> Section("what", "What failed", (Pairs((("What", "R
 from __future__ import annotations
 
 from forensics.model.verdict import Incident
-from forensics.report import answer, failures, machine, ranks
+from forensics.report import answer, failures, machine, ranks, triage
 from forensics.report.blocks import Paragraph, ReproOffer, Section, View
 from forensics.report.naming import STATUS_MARKS, Names
 from forensics.report.text import one_line, visible
@@ -29,6 +29,7 @@ def view(incident: Incident, repro: ReproOffer | None = None) -> View:
         failures.evidence(incident, names),
         answer.certainty(incident),
         answer.others(incident, names),
+        triage.section(tuple(source.name for source in names.sources[:50])),
         answer.unread(incident),
         ranks.timeline(incident, names),
         failures.failures(incident, names),
