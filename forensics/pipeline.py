@@ -90,10 +90,13 @@ def _anchors(known: Sequence[Any], notes: list[Note]) -> list[Anchor]:
 
 
 def _read(inputs: Sequence[Any], anchors: list[Anchor], options: Any, on_progress: Callable[..., None] | None) -> Intake:
-    from forensics.ingest import read
+    from dataclasses import replace
 
-    extra = {"on_progress": on_progress} if on_progress is not None else {}
-    return read(inputs, anchors, options, **extra)
+    from forensics.ingest import read
+    from forensics.ingest.options import DEFAULT
+
+    options = options or DEFAULT
+    return read(inputs, anchors, replace(options, on_progress=on_progress) if on_progress is not None else options)
 
 
 def _parse(intake: Intake) -> list[Event]:
