@@ -1,6 +1,8 @@
 """From events, facts and findings to an `Incident`. In: what the lower floors found; out: one `Incident`. Sample:
 
     judge(intake, events, facts, findings, contradictions).verdict.category -> Category.ARCH_MISMATCH
+
+split runs -> sight, mark, join, fold -> order and roles -> hang -> category -> words.
 """
 
 from __future__ import annotations
@@ -10,16 +12,26 @@ from collections.abc import Sequence
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts
+from forensics.model.source import Span
 from forensics.model.verdict import (
     Category,
-    Confidence,
     Contradiction,
     Coverage,
+    Failure,
     Finding,
     Incident,
+    OtherIncident,
     Status,
-    Verdict,
 )
+from forensics.verdict import explain, hardware
+from forensics.verdict.describe import describe
+from forensics.verdict.incidents import split
+from forensics.verdict.order import Order
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.ranks import strip
+from forensics.verdict.runs import Analysis, analyse, choose
+
+_MOST_FAILURES = 200
 
 
 def judge(
@@ -32,15 +44,104 @@ def judge(
     incident: int | None = None,
 ) -> Incident:
     """The incident that ended the job. incident: report this one of several instead (1-based, in the log's order)."""
-    verdict = Verdict(Category.UNKNOWN, "Something may have failed", "", Confidence.UNKNOWN)
-    coverage = Coverage(
+    quotes, order = Quotes(intake), Order(intake)
+    runs = split(events)
+    analyses = [analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)]
+    chosen = choose(analyses, incident)
+    return _incident(chosen, analyses, intake, events, facts, findings, contradictions, quotes)
+
+
+def _inside(findings: Sequence[Finding], runs: Sequence[object], place: int) -> list[Finding]:
+    """The findings of one run: those with evidence between its first line and the next run's."""
+    if len(runs) == 1:
+        return list(findings)
+    begin = getattr(runs[place], "begin", None)
+    after = getattr(runs[place + 1], "begin", None) if place + 1 < len(runs) else None
+    low = begin.first_line if begin is not None else 0
+    high = after.first_line if after is not None else 1 << 60
+    return [f for f in findings if not f.evidence or any(low <= proof.span.first_line < high for proof in f.evidence)]
+
+
+def _incident(
+    chosen: Analysis,
+    analyses: Sequence[Analysis],
+    intake: Intake,
+    events: Sequence[Event],
+    facts: Facts,
+    findings: Sequence[Finding],
+    contradictions: Sequence[Contradiction],
+    quotes: Quotes,
+) -> Incident:
+    failures = _failures(chosen, facts, quotes)
+    primary = failures[0] if chosen.failed and failures else None
+    if primary is None:
+        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why)
+        against: Sequence[Contradiction] = ()
+    else:
+        against = contradictions
+        verdict = explain.verdict_of(
+            primary, chosen.judgement, chosen.rank, chosen.same, chosen.hang, chosen.findings, against, chosen.cast.outside, chosen.exits
+        )
+    others = tuple(_other(one, quotes) for one in analyses if one is not chosen and one.failed)
+    return Incident(
+        status=chosen.status,
+        verdict=verdict,
+        primary=primary,
+        failures=tuple(failures) if primary is not None else (),
+        contradictions=tuple(contradictions),
+        collective=chosen.hang.collective if chosen.hang is not None and primary is not None else None,
+        hardware=hardware.rows(events, quotes),
+        facts=facts,
+        ranks=strip(intake.activity, chosen.cast, chosen.hang) if primary is not None else strip(intake.activity, chosen.nobody, None),
+        others=(*others, *chosen.handled),
+        findings=tuple(findings),
+        coverage=_coverage(intake, events),
+        sources=intake.sources,
+    )
+
+
+def _failures(chosen: Analysis, facts: Facts, quotes: Quotes) -> list[Failure]:
+    found = []
+    for group in chosen.cast.groups[:_MOST_FAILURES]:
+        rank = chosen.owner if group is chosen.cast.primary else None
+        found.append(describe(group, chosen.cast.role(group), chosen.cast.why.get(id(group), ""), facts, chosen.run.events, quotes, rank))
+    return found
+
+
+def _other(one: Analysis, quotes: Quotes) -> OtherIncident:
+    first = one.cast.primary.first if one.cast.primary is not None else None
+    title = one.judgement.finding.title if one.judgement.finding is not None else (first.message.split("\n", 1)[0][:160] if first else "")
+    return OtherIncident(
+        one.status,
+        one.judgement.category,
+        title or (first.type if first and first.type else "something failed"),
+        one.rank,
+        first.time if first else None,
+        (quotes.near(first.span, first.message, "another incident of this log"),) if first else (),
+    )
+
+
+def _coverage(intake: Intake, events: Sequence[Event]) -> Coverage:
+    """What was read, and how many lines some parser took."""
+    claimed: dict[int, list[Span]] = {}
+    for event in events:
+        claimed.setdefault(event.span.source, []).append(event.span)
+    count = 0
+    for spans in claimed.values():
+        end = 0
+        for span in sorted(spans, key=lambda s: (s.first_line, s.last_line)):
+            first = max(span.first_line, end + 1)
+            if span.last_line >= first:
+                count += span.last_line - first + 1
+                end = span.last_line
+    return Coverage(
         bytes=sum(s.bytes for s in intake.sources),
         lines=sum(s.lines for s in intake.sources),
+        claimed_lines=min(count, sum(s.lines for s in intake.sources)) if intake.sources else count,
         sources=intake.sources,
         skipped=intake.skipped,
         notes=tuple(intake.notes),
     )
-    return Incident(
-        Status.UNKNOWN, verdict, None, (), tuple(contradictions), None, (), facts, (), (), tuple(findings), coverage,
-        intake.sources,
-    )
+
+
+__all__ = ["Category", "Status", "judge"]

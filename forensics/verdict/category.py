@@ -1,0 +1,158 @@
+"""Which of the contract's categories a failure is. In: a group and the findings; out: a `Judgement`. Sample:
+
+    finding nccl.shm-full overlapping the failure -> (Category.NCCL, established, the finding)
+    no finding, "CUDA out of memory. Tried to allocate …" -> (Category.OOM_GPU, established, row of categories.toml)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from forensics.callpath import is_plumbing, owner_of
+from forensics.data import table
+from forensics.model.stack import Frame
+from forensics.model.verdict import Category, Confidence, Finding, Owner, SignatureRole
+from forensics.verdict.fold import Group
+
+_RANK = {Confidence.ESTABLISHED: 3, Confidence.SUPPORTED: 2, Confidence.HYPOTHESIS: 1, Confidence.UNKNOWN: 0}
+_LOOKED_AT = 4_000
+#: how many lines before a failure a signature's line may stand and still speak of it
+_BEFORE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """category and confidence; finding: the signature or rule behind it, None where a row of words or nothing is; title: of the
+    row; others: findings and rows that say another category."""
+
+    category: Category
+    confidence: Confidence
+    finding: Finding | None = None
+    title: str = ""
+    others: tuple[tuple[Category, str, Confidence], ...] = ()
+
+
+class Row(NamedTuple):
+    """One row of categories.toml."""
+
+    category: Category
+    confidence: Confidence
+    title: str
+    type: re.Pattern[str] | None
+    message: re.Pattern[str] | None
+    frames: re.Pattern[str] | None
+    kinds: frozenset[str]
+    owners: frozenset[str]
+    phases: frozenset[str]
+    needs_device: bool
+
+
+@lru_cache(maxsize=1)
+def _rows() -> tuple[Row, ...]:
+    def pattern(row: dict[str, Any], key: str) -> re.Pattern[str] | None:
+        return re.compile(row[key], re.DOTALL) if row.get(key) else None
+
+    return tuple(
+        Row(
+            Category(row["category"]), Confidence(row["confidence"]), row["title"], pattern(row, "type"), pattern(row, "message"),
+            pattern(row, "frames"), frozenset(row.get("kinds", ())), frozenset(row.get("owners", ())), frozenset(row.get("phases", ())),
+            bool(row.get("needs_device")),
+        )
+        for row in table("verdict/categories")["category"]
+    )  # fmt: skip
+
+
+def categorize(group: Group, findings: Sequence[Finding], phase: str | None) -> Judgement:
+    """The category of one group: by the most specific root finding that speaks of it, else by its words, else unknown."""
+    roots = [f for f in findings if f.role is SignatureRole.ROOT and f.category is not None]
+    spoken = sorted((f for f in roots if _speaks_of(f, group)), key=_strength, reverse=True)
+    words = _by_words(group, phase)
+    if spoken:
+        best = spoken[0]
+        others = tuple((f.category, f.title, f.confidence) for f in spoken[1:] if f.category not in (best.category, None))
+        assert best.category is not None
+        return Judgement(best.category, best.confidence, best, best.title, others)  # type: ignore[arg-type]
+    near = sorted((f for f in roots if _just_before(f, group)), key=_strength, reverse=True)
+    if near and (words is None or words.confidence is Confidence.HYPOTHESIS or near[0].category is words.category):
+        best = near[0]
+        assert best.category is not None
+        same = words is not None and words.category is best.category
+        confidence = best.confidence if same else _weaker(best.confidence)
+        others = ((words.category, words.title, words.confidence),) if words is not None and not same else ()
+        return Judgement(best.category, confidence, best, best.title, others)
+    if words is not None:
+        return words
+    return Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
+
+
+def _strength(finding: Finding) -> tuple[int, int]:
+    return (finding.specificity, _RANK[finding.confidence])
+
+
+def _weaker(confidence: Confidence) -> Confidence:
+    return Confidence.HYPOTHESIS if confidence is not Confidence.UNKNOWN else confidence
+
+
+def _speaks_of(finding: Finding, group: Group) -> bool:
+    """True where the finding's lines are the failure's own."""
+    spans = [span for member in group.members for span in member.spans]
+    spans += [event.span for member in group.members for event in member.events]
+    return any(proof.span.overlaps(span) for proof in finding.evidence for span in spans)
+
+
+def _just_before(finding: Finding, group: Group) -> bool:
+    """True where the finding's line stands shortly before or inside the failure's surroundings, by no other process."""
+    first = group.first.span
+    for proof in finding.evidence:
+        if proof.span.source == first.source and first.first_line - _BEFORE <= proof.span.first_line <= first.last_line + 40:
+            return True
+    return False
+
+
+def _by_words(group: Group, phase: str | None) -> Judgement | None:
+    """The first row whose patterns fit any exception of the failure; innermost words are asked first."""
+    first = group.first
+    texts = [text[:_LOOKED_AT] for text in first.texts]
+    if first.inner is not None:
+        texts.insert(0, first.inner[1][:_LOOKED_AT])
+    types = list(first.types) + ([first.inner[0]] if first.inner and first.inner[0] else [])
+    frames = [frame for frame in first.frames if not is_plumbing(frame)][-8:]
+    owner = _owner(frames)
+    told = [f"{t}: {m}" for t, m in zip([first.root_type, first.type], [first.root_message, first.message], strict=True) if t]
+    found: list[Row] = []
+    for row in _rows():
+        if row.kinds and first.kind not in row.kinds:
+            continue
+        if row.needs_device and first.kind != "device_assert" and not any("device-side" in text or "HSA" in text for text in texts):
+            continue
+        if row.owners and (owner is None or owner.value not in row.owners):
+            continue
+        if row.phases and phase not in row.phases:
+            continue
+        if row.type and not any(row.type.search(name) for name in types):
+            continue
+        if row.message and not any(row.message.search(text) for text in (*texts, *[t[:_LOOKED_AT] for t in told])):
+            continue
+        if row.frames and not any(row.frames.search(f"{f.file or ''} {f.function}") for f in frames):
+            continue
+        found.append(row)
+    if first.kind == "device_assert" and not any(row.category is Category.DEVICE_ASSERT for row in found[:1]):
+        return Judgement(Category.DEVICE_ASSERT, Confidence.ESTABLISHED, title="An assertion failed inside a kernel")
+    if not found:
+        return None
+    best = found[0]
+    others = tuple({row.category: (row.category, row.title, Confidence.HYPOTHESIS) for row in found[1:] if row.category is not best.category}.values())
+    return Judgement(best.category, best.confidence, None, best.title, others[:3])
+
+
+def _owner(frames: Sequence[Frame]) -> Owner | None:
+    """Whose code raised it: the innermost frame that is not the interpreter's."""
+    for frame in reversed(frames):
+        owner = owner_of(frame)
+        if owner is not Owner.RUNTIME:
+            return owner
+    return None

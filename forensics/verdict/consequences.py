@@ -1,0 +1,133 @@
+"""Failures that follow from another one. In: sightings and cascade findings; out: their roles. Sample:
+
+    ChildFailedError -> role cascade, "the launcher reports that a worker process failed; the worker's own error is the cause"
+
+Rows stand in signatures/verdict/consequences.toml; signatures of the role cascade count the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from forensics.data import table
+from forensics.model.verdict import CausalRole, Finding, SignatureRole
+from forensics.verdict.sighting import Sighting
+
+_LOOKED_AT = 4_000
+
+
+class Consequence(NamedTuple):
+    """One row. conditional: a consequence only while something else explains it; inner: finds the exception in a wrapper's text."""
+
+    id: str
+    role: CausalRole
+    conditional: bool
+    why: str
+    type: re.Pattern[str] | None
+    message: re.Pattern[str] | None
+    heading: re.Pattern[str] | None
+    function: re.Pattern[str] | None
+    inner: re.Pattern[str] | None
+    kinds: frozenset[str]
+    vanished: bool
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    return re.compile(text, re.IGNORECASE) if text else None
+
+
+@lru_cache(maxsize=1)
+def _rows() -> tuple[Consequence, ...]:
+    return tuple(
+        Consequence(
+            row["id"],
+            CausalRole(row["role"]),
+            row["when"] == "others",
+            row["why"],
+            _pattern(row.get("type")),
+            _pattern(row.get("message")),
+            _pattern(row.get("heading")),
+            _pattern(row.get("function")),
+            re.compile(row["inner"], re.DOTALL) if row.get("inner") else None,
+            frozenset(row.get("kinds", ())),
+            bool(row.get("vanished")),
+        )
+        for row in table("verdict/consequences")["consequence"]
+    )
+
+
+def _fits(row: Consequence, seen: Sighting) -> bool:
+    if row.kinds and seen.kind not in row.kinds:
+        return False
+    if row.type and not (seen.type and row.type.search(seen.type)):
+        return False
+    if row.heading and not row.heading.search(seen.heading[:_LOOKED_AT]):
+        return False
+    if row.message and not row.message.search(seen.message[:_LOOKED_AT]):
+        return False
+    if row.function:
+        frames = [*seen.frames[:4], *seen.frames[-4:]]
+        for link in seen.chain[-1:]:
+            frames += [*link.frames[:4], *link.frames[-4:]]
+        if not any(row.function.search(frame.function.rsplit(".", 1)[-1]) for frame in frames):
+            return False
+    return True
+
+
+def _inner(row: Consequence, seen: Sighting) -> tuple[str | None, str] | None:
+    """The exception in a wrapper's text; the last one named is the one that was raised there."""
+    if row.inner is None:
+        return None
+    match = row.inner.search(seen.message[:_LOOKED_AT])
+    if match is None:
+        return None
+    groups = match.groupdict()
+    message = groups.get("message") or groups.get("message2") or ""
+    return (groups.get("type"), message) if message else None
+
+
+def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
+    """Gives a sighting the role of the first row, then of the first cascade finding, that fits it; others stay without."""
+    if seen.handled:
+        seen.role, seen.role_why, seen.rule = CausalRole.TEARDOWN, "the exception was caught and went no further", "handled"
+        return
+    for row in _rows():
+        if _fits(row, seen):
+            inner = _inner(row, seen)
+            if row.inner is not None and inner is None:
+                continue
+            seen.role, seen.role_why, seen.rule = row.role, row.why, row.id
+            seen.conditional, seen.inner = row.conditional, inner
+            return
+    for finding in cascades:
+        if _about(finding, seen):
+            seen.role, seen.role_why, seen.rule = CausalRole.CASCADE, finding.title, finding.id
+            seen.conditional = True
+            return
+
+
+def cascades_of(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings whose signatures name known consequences."""
+    return [finding for finding in findings if finding.role is SignatureRole.CASCADE]
+
+
+def _about(finding: Finding, seen: Sighting) -> bool:
+    """True where the finding's words are this failure's own: an interleaved line of another process is not."""
+    said = _flat("\n".join((*seen.types, *seen.texts)))
+    for proof in finding.evidence:
+        if not any(proof.span.overlaps(span) for span in seen.spans):
+            continue
+        if seen.weight < 3 or proof.span.contains(seen.span):
+            return True
+        quoted = _flat(proof.quote)
+        last = _flat(seen.message)[:60]
+        if (last and last in quoted) or (quoted and quoted[:60] in said) or (not last and seen.type and _flat(seen.type) in quoted):
+            return True
+    return False
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"\s+", "", text[:_LOOKED_AT]).lower()

@@ -1,0 +1,153 @@
+"""Words for the verdict: why, what to do, what would settle it. In: what was concluded; out: a `Verdict`. Sample:
+
+    OOM on all ranks -> "An allocation on the device did not fit … All 8 ranks failed alike, each by itself; TP3 printed first."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from forensics.data import table
+from forensics.model.source import Evidence, Rank
+from forensics.model.verdict import (
+    Alternative,
+    CausalRole,
+    Category,
+    Confidence,
+    Contradiction,
+    Failure,
+    Finding,
+    Fix,
+    SignatureRole,
+    Verdict,
+)
+from forensics.verdict.category import Judgement
+from forensics.verdict.hang import Hang
+
+_MOST = 6
+
+
+@lru_cache(maxsize=1)
+def _advice() -> dict[str, dict[str, Any]]:
+    return table("verdict/advice")
+
+
+@lru_cache(maxsize=1)
+def _exits() -> dict[int, dict[str, Any]]:
+    return {code: row for row in table("verdict/signals")["exit"] for code in row["codes"]}
+
+
+def exit_words(code: int | None) -> str:
+    """What an exit code means, in words; "" where it says nothing."""
+    row = _exits().get(code) if code is not None else None
+    return f"exit code {code} ({row['signal']}): {row['means']}" if row and row["signal"] else f"exit code {code}: {row['means']}" if row else ""
+
+
+def verdict_of(
+    primary: Failure,
+    judgement: Judgement,
+    rank: Rank | None,
+    same: Sequence[Rank],
+    hang: Hang | None,
+    findings: Sequence[Finding],
+    contradictions: Sequence[Contradiction],
+    outside: bool,
+    exits: Sequence[int],
+) -> Verdict:
+    """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run."""
+    finding = judgement.finding
+    advice = _advice().get(judgement.category.value, {})
+    title = _title(primary, judgement)
+    sentences = [finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))]
+    sentences += _who(primary, rank, same, hang)
+    if outside:
+        sentences.append("Everything that the log shows is the consequence of something it does not show: the cause is outside this log.")
+    sentences += [c.explanation for c in contradictions[:2] if c.explanation]
+    sentences += [words[0].upper() + words[1:] + "." for code in dict.fromkeys(exits) if (words := exit_words(code))][:2]
+    next_steps = list(finding.next_steps) if finding is not None else []
+    for step in advice.get("next_steps", ()):
+        if len(next_steps) < 3 and step not in next_steps:
+            next_steps.append(step)
+    return Verdict(
+        category=judgement.category,
+        title=title,
+        explanation=" ".join(s.strip() for s in sentences if s.strip()),
+        confidence=judgement.confidence,
+        signature=finding.id if finding is not None else None,
+        rank=rank,
+        same_failure_ranks=tuple(same),
+        culprit_note=hang.note if hang is not None else None,
+        fixes=_fixes(finding, findings),
+        next_steps=tuple(next_steps),
+        must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
+        settled_by=tuple(advice.get("settled_by", ())),
+        evidence=_evidence(primary, judgement, contradictions),
+        alternatives=_alternatives(judgement, findings),
+    )
+
+
+def _title(primary: Failure, judgement: Judgement) -> str:
+    if judgement.finding is not None:
+        return judgement.finding.title
+    said = primary.root_message or primary.message
+    line = next((part.strip() for part in said.split("\n") if part.strip()), "")[:140]
+    name = (primary.root_type or primary.type or "").rsplit(".", 1)[-1]
+    detail = f"{name}: {line}" if name and line else name or line
+    if judgement.title:
+        return f"{judgement.title} ({detail})" if detail else judgement.title
+    return detail or "Something failed"
+
+
+def _who(primary: Failure, rank: Rank | None, same: Sequence[Rank], hang: Hang | None) -> list[str]:
+    if hang is not None:
+        return [hang.note[0].upper() + hang.note[1:] + "."] if hang.note else []
+    if rank is None:
+        return []
+    if same:
+        count = len({r.key for r in same} | {rank.key})
+        return [f"{count} ranks failed alike, each by itself; {rank.label} printed first."]
+    return [f"{rank.label} failed first."]
+
+
+def _fixes(finding: Finding | None, findings: Sequence[Finding]) -> tuple[Fix, ...]:
+    """The verdict's own fixes first, then what advice and agreeing findings add."""
+    found: dict[str, Fix] = {}
+    for fix in finding.fixes if finding is not None else ():
+        found.setdefault(fix.action, fix)
+    for other in findings:
+        agrees = finding is not None and other.category is finding.category and other.role in (SignatureRole.ROOT, SignatureRole.CONFIRMATION)
+        if agrees and other is not finding:
+            for fix in other.fixes:
+                found.setdefault(fix.action, fix)
+    return tuple(found.values())[:_MOST]
+
+
+def _evidence(primary: Failure, judgement: Judgement, contradictions: Sequence[Contradiction]) -> tuple[Evidence, ...]:
+    found = [*(judgement.finding.evidence if judgement.finding is not None else ()), *primary.evidence]
+    for contradiction in contradictions[:2]:
+        found += contradiction.evidence[:2]
+    unique: dict[tuple[int, int, int, str], Evidence] = {}
+    for proof in found:
+        unique.setdefault((proof.span.source, proof.span.first_line, proof.span.last_line, proof.quote[:80]), proof)
+    return tuple(unique.values())[:_MOST]
+
+
+def _alternatives(judgement: Judgement, findings: Sequence[Finding]) -> tuple[Alternative, ...]:
+    found: dict[Category, Alternative] = {}
+    for category, why, _ in judgement.others:
+        if category is not None and category is not judgement.category:
+            found.setdefault(category, Alternative(category, why, Confidence.HYPOTHESIS))
+    return tuple(found.values())[:3]
+
+
+def healthy(evidence: Sequence[Evidence], why: str) -> Verdict:
+    """Nothing failed."""
+    return Verdict(Category.NONE, "Nothing failed", why, Confidence.SUPPORTED, evidence=tuple(evidence))
+
+
+def consequence_note(failures: Sequence[Failure]) -> str:
+    """How many failures only followed."""
+    count = sum(1 for f in failures if f.role in (CausalRole.CASCADE, CausalRole.TEARDOWN))
+    return f"{count} other failures in the log followed from it." if count else ""

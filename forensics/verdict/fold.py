@@ -1,0 +1,87 @@
+"""Alike failures become one. In: sightings in order; out: groups with a fingerprint. Sample:
+
+    four ranks, one traceback, other addresses and line numbers -> one group of four ranks, fingerprint "5f2c…"
+
+The fingerprint is made of the kind, the type, the message without numbers, addresses and paths, and the innermost frames by file and
+function: it is the same on every rank, in every run and after an unrelated edit of the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha1
+
+from forensics.callpath import is_plumbing
+from forensics.model.source import Rank
+from forensics.model.stack import Frame
+from forensics.verdict.sighting import Sighting
+
+_FRAMES = 6
+_NOISE = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x"),
+    (re.compile(r"(?:/[\w.+@-]+)+/([\w.+@-]+)"), r"\1"),
+    (re.compile(r"[A-Za-z]:\\[\w\\.+@-]+"), "path"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "id"),
+    (re.compile(r"\b[0-9a-f]{12,}\b"), "id"),
+    (re.compile(r"\d+(?:\.\d+)*"), "N"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+@dataclass(slots=True)
+class Group:
+    """Alike failures. first: the one that came first; ranks: in the order of their coming, each once; members: all."""
+
+    first: Sighting
+    fingerprint: str
+    members: list[Sighting] = field(default_factory=list)
+
+    @property
+    def ranks(self) -> tuple[Rank, ...]:
+        """Each rank once."""
+        found: dict[tuple[str, str | None], Rank] = {}
+        for member in self.members:
+            if member.rank is not None:
+                found.setdefault(member.rank.key, member.rank)
+        return tuple(found.values())
+
+    @property
+    def count(self) -> int:
+        """How often it was seen."""
+        return sum(member.count for member in self.members)
+
+
+def plain(text: str) -> str:
+    """A message without what differs between ranks and runs."""
+    for pattern, put in _NOISE:
+        text = pattern.sub(put, text[:2_000])
+    return text.strip().lower()
+
+
+def fingerprint(kind: str, type_: str | None, message: str, frames: Sequence[Frame]) -> str:
+    """Sixteen hexadecimal digits."""
+    telling = [frame for frame in frames if not is_plumbing(frame)][-_FRAMES:]
+    where = [f"{(f.file or f.module or '').replace(chr(92), '/').rsplit('/', 1)[-1]}:{_bare(f.function)}" for f in telling]
+    name = (type_ or "").rsplit(".", 1)[-1]
+    text = "\n".join((kind, name, plain(message.split("\n", 1)[0] if kind == "python" else message), *where))
+    return sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:16]
+
+
+def _bare(function: str) -> str:
+    return re.sub(r"\+0x[0-9a-f]+|\(.*|<.*", "", function)[:120]
+
+
+def fold(seen: Sequence[Sighting]) -> list[Group]:
+    """Groups in the order of their first members."""
+    groups: dict[tuple[str, bool], Group] = {}
+    for sighting in seen:
+        mark = fingerprint(sighting.kind, sighting.root_type, sighting.root_message, sighting.frames)
+        # A consequence never shares a group with a cause.
+        key = (mark, sighting.role is None)
+        group = groups.get(key)
+        if group is None:
+            groups[key] = group = Group(sighting, mark)
+        group.members.append(sighting)
+    return list(groups.values())

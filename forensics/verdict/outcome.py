@@ -1,0 +1,95 @@
+"""Did the job go on? In: the lines behind a failure; out: what they show. Sample:
+
+    Traceback … torch.OutOfMemoryError      (logged as a WARNING)
+    pass                                     -> the job went on and ended in order
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from forensics.data import table
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine, Span
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.sighting import Sighting
+
+_MOST_LINES = 20_000
+_CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    rows = table("verdict/progress")
+    return re.compile("|".join(rows["working"])), re.compile("|".join(rows["ended"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What stands behind a place in the log. working: lines of a job at work; calm: lines at INFO by the same writer; ended: an
+    orderly end; first_work: where the first working line stands."""
+
+    working: int = 0
+    calm: int = 0
+    ended: bool = False
+    first_work: Span | None = None
+
+    @property
+    def went_on(self) -> bool:
+        """True where more than a stray line of another process followed."""
+        return self.working >= 2 or (self.working >= 1 and self.ended)
+
+
+def is_work(line: LogLine) -> bool:
+    """True for a line that shows a job at work."""
+    return _patterns()[0].search(line.text[:2_000]) is not None
+
+
+def is_end(line: LogLine) -> bool:
+    """True for a line that shows an orderly end."""
+    return _patterns()[1].search(line.text[:2_000]) is not None
+
+
+def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None = None) -> Aftermath:
+    """What follows a span in its own source (in the other sources nothing says what is later)."""
+    working = calm = 0
+    ended = False
+    first: Span | None = None
+    for line in quotes.after(span)[:_MOST_LINES]:
+        if until is not None and line.source == until.source and line.number >= until.first_line:
+            break
+        if is_work(line) and line.level not in ("ERROR", "CRITICAL", "FATAL"):
+            working += 1
+            first = first or Span(line.source, line.number, line.number)
+        elif line.level in _CALM and stream and line.stream == stream:
+            calm += 1
+        ended = ended or is_end(line)
+    return Aftermath(working, calm, ended, first)
+
+
+def serving(events: Sequence[Event]) -> bool:
+    """True where an engine said that it was ready to serve."""
+    return any(e.kind is EventKind.LIFECYCLE and e.fields.get("phase") in ("ready", "serving") for e in events)
+
+
+def orderly_end(intake: Intake) -> Span | None:
+    """The last line that shows an orderly end, among the last lines of the input."""
+    for line in reversed(intake.lines[-60:]):
+        if is_end(line):
+            return Span(line.source, line.number, line.number)
+    return None
+
+
+def caught(seen: Sighting) -> bool:
+    """True where the words say that an error was expected and dealt with: logged as a warning, or told as a fallback."""
+    if seen.level in ("WARNING", "WARN", "INFO", "DEBUG"):
+        return True
+    heading = seen.heading[:500]
+    return bool(
+        re.match(r"(?:\W*)(?:WARNING|WARN|INFO|DEBUG)\b", heading)
+        or re.search(r"fall(?:ing|s)? back|fallback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?\b|will be disabled|not critical|non-fatal", heading)
+    )

@@ -1,0 +1,64 @@
+"""The ranks strip and whose failure it was. In: activity, groups, launcher events; out: `RankRow`s and a rank. Sample:
+
+    TP0 cascade · TP1 initiating · TP2 same · TP3 silent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.source import Rank, RankActivity
+from forensics.model.verdict import CausalRole, RankRow
+from forensics.verdict.hang import Hang
+from forensics.verdict.roles import Cast
+from forensics.verdict.sighting import Sighting
+
+_WEIGHT = {CausalRole.INITIATING: 5, CausalRole.SAME: 4, CausalRole.CASCADE: 3, CausalRole.UNKNOWN: 2, CausalRole.TEARDOWN: 1}
+
+
+def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tuple[RankRow, ...]:
+    """One row for each rank that was seen, by number, then by label."""
+    seen: dict[tuple[str, str | None], Rank] = {a.rank.key: a.rank for a in activity}
+    acts = {a.rank.key: a for a in activity}
+    outcome: dict[tuple[str, str | None], CausalRole] = {}
+    for group in cast.groups:
+        role = cast.role(group)
+        for place, rank in enumerate(group.ranks):
+            seen.setdefault(rank.key, rank)
+            own = CausalRole.SAME if role is CausalRole.INITIATING and place else role
+            if _WEIGHT[own] > _WEIGHT.get(outcome.get(rank.key, CausalRole.TEARDOWN), 0):
+                outcome[rank.key] = own
+    words = {key: role.value for key, role in outcome.items()}
+    if hang is not None:
+        for rank in (*hang.collective.waiting, *hang.collective.missing):
+            seen.setdefault(rank.key, rank)
+        words.update({r.key: "waiting" for r in hang.collective.waiting})
+        words.update({r.key: "missing" for r in hang.collective.missing})
+        if hang.culprit is not None:
+            words[hang.culprit.key] = "missing" if hang.collective.missing else "initiating"
+    failed = bool(words)
+    rows = [RankRow(rank, words.get(key, "silent" if failed else "ok"), acts.get(key)) for key, rank in seen.items()]
+    rows.sort(key=lambda row: (row.rank.number is None, row.rank.number or 0, row.rank.label))
+    return tuple(rows)
+
+
+def whose(first: Sighting, events: Sequence[Event]) -> Rank | None:
+    """Whose failure it was, where its own lines do not say: peers that saw one local rank go, then the launcher's word."""
+    if first.rank is not None:
+        return first.rank
+    gone = {e.fields["closed_by_local_rank"] for e in events if isinstance(e.fields.get("closed_by_local_rank"), int)}
+    if len(gone) == 1 and first.kind in ("fatal_signal", "exit", "native"):
+        number = gone.pop()
+        return Rank(f"local rank {number}", number, (("local", number),))
+    named = [e.rank for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e)]
+    keys = {r.key for r in named}
+    return named[0] if named and (len(keys) == 1 or first.kind == "exit") else None
+
+
+def _failed(event: Event) -> bool:
+    """True where a launcher names a process that ended with an error of its own, not one that it ended itself."""
+    exit_ = event.fields.get("exit")
+    if isinstance(exit_, ProcessExit):
+        return exit_.code not in (None, 0, -15, 143)
+    return event.kind is EventKind.LAUNCHER

@@ -1,0 +1,109 @@
+"""Who started it, and who only followed. In: groups of one run; out: the primary group and a role for each. Sample:
+
+    rank 2 "illegal memory access" 20:17:00 · rank 0 "NCCL … remote process exited" 20:17:04 · ChildFailedError
+    -> initiating · cascade · cascade
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from forensics.model.verdict import CausalRole
+from forensics.verdict.fold import Group, plain
+from forensics.verdict.order import Order
+from forensics.verdict.outcome import aftermath, caught
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.sighting import Sighting
+
+_COMMUNICATES = re.compile(
+    r"NCCL|RCCL|nccl|Gloo|gloo|TCPStore|c10d|collective|DistBackendError|DistStoreError|DistNetworkError|[Cc]onnection|socket|[Bb]arrier|allreduce|all_reduce|watchdog|Watchdog|timed out|Timeout"
+)
+_DEADLY = re.compile(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|134|-7|135)$")
+
+
+@dataclass(slots=True)
+class Cast:
+    """The groups of a run in causal order with their roles. outside: the log holds only consequences; why: by index of group."""
+
+    groups: list[Group]
+    primary: Group | None
+    roles: dict[int, CausalRole] = field(default_factory=dict)
+    why: dict[int, str] = field(default_factory=dict)
+    outside: bool = False
+
+    def role(self, group: Group) -> CausalRole:
+        """The role of one group."""
+        return self.roles.get(id(group), CausalRole.UNKNOWN)
+
+
+def assign(groups: Sequence[Group], order: Order, quotes: Quotes) -> Cast:
+    """Chooses the failure that started it and gives every group its role."""
+    ordered = sorted(groups, key=lambda g: order.key(g.first.span, g.first.time))
+    primary, outside = _primary(ordered, quotes)
+    cast = Cast(ordered, primary, outside=outside)
+    if primary is None:
+        return cast
+    start = order.key(primary.first.span, primary.first.time)
+    for group in ordered:
+        role, why = _role(group, primary, start, order)
+        cast.roles[id(group)], cast.why[id(group)] = role, why
+    # The contract's order: what started it, those that failed alike, then the rest as it came.
+    rank = {CausalRole.INITIATING: 0, CausalRole.SAME: 1}
+    cast.groups = sorted(ordered, key=lambda g: rank.get(cast.roles[id(g)], 2))
+    return cast
+
+
+def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bool]:
+    """The first of the best class that has one: certain failures, printed errors, deadly exits, consequences of something unseen."""
+    free = [g for g in ordered if g.first.role is None]
+    certain = [g for g in free if g.first.weight >= 3]
+    if certain:
+        return _first_fatal(certain, quotes), False
+    printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
+    deadly = [g for g in free if g.first.weight == 1 and g.first.type and _DEADLY.search(g.first.type)]
+    conditional = [g for g in ordered if g.first.conditional]
+    own = [g for g in conditional if g.first.weight >= 3 and g.first.inner is None]
+    wrapped = [g for g in conditional if g.first.inner is not None]
+    for choice, outside in ((wrapped, False), (deadly if not own else [], False), (printed, False), (own, False), (conditional, False), (free, False), (list(ordered), True)):
+        if choice:
+            return choice[0], outside
+    return None, False
+
+
+def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:
+    """The first failure, unless its process went on and another one failed later: then it was not what stopped the job."""
+    for place, group in enumerate(certain[:-1]):
+        first = group.first
+        if first.kind in ("hardware", "oom_kill", "fatal_signal"):
+            return group
+        following = next((g for g in certain[place + 1 :] if g.first.span.source == first.span.source), None)
+        later = aftermath(quotes, first.span, first.stream, following.first.span if following else None)
+        if not (later.working >= 2 or later.calm >= 3 or caught(first)):
+            return group
+    return certain[-1]
+
+
+def _role(group: Group, primary: Group, start: tuple[int, float, int, int], order: Order) -> tuple[CausalRole, str]:
+    first = group.first
+    if group is primary:
+        return CausalRole.INITIATING, "it came first, and nothing before it explains it"
+    if first.role is not None:
+        return first.role, first.role_why
+    if _alike(first, primary.first):
+        return CausalRole.SAME, "the same failure, raised by this process itself"
+    later = order.key(first.span, first.time) >= start
+    if later and first.rank is not None and primary.first.rank is not None and first.rank.key == primary.first.rank.key:
+        return CausalRole.CASCADE, "the same process, after its first failure"
+    if later and any(_COMMUNICATES.search(text) for text in (*first.types, *first.texts)):
+        return CausalRole.CASCADE, "communication broke after another process had failed"
+    if later and first.weight < 3:
+        return CausalRole.CASCADE, "reported after the first failure"
+    return CausalRole.UNKNOWN, "the log does not say how it belongs to the first failure"
+
+
+def _alike(one: Sighting, other: Sighting) -> bool:
+    if (one.root_type or "").rsplit(".", 1)[-1] != (other.root_type or "").rsplit(".", 1)[-1] or one.kind != other.kind:
+        return False
+    return plain(one.root_message.split("\n", 1)[0]) == plain(other.root_message.split("\n", 1)[0])

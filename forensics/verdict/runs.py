@@ -1,0 +1,198 @@
+"""One run of the job, concluded. In: a run's events and findings; out: an `Analysis`; then the one that is the verdict. Sample:
+
+    run 1 crashed (out of memory), run 2 crashed (out of memory again) -> run 1 is the verdict, run 2 repeats it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from forensics.ingest.intake import Intake
+from forensics.model.event import EventKind, ProcessExit
+from forensics.model.knowledge import Facts
+from forensics.model.source import Evidence, Rank
+from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status
+from forensics.verdict.category import Judgement, categorize
+from forensics.verdict.consequences import cascades_of, mark
+from forensics.verdict.fold import Group, fold
+from forensics.verdict.hang import Hang, explain_hang
+from forensics.verdict.hardware import fault_of, of_the_program
+from forensics.verdict.incidents import Run
+from forensics.verdict.join import join
+from forensics.verdict.order import Order
+from forensics.verdict.outcome import aftermath, caught, orderly_end, serving
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.ranks import whose
+from forensics.verdict.roles import Cast, assign
+from forensics.verdict.sighting import Sighting, sight
+
+_UNKNOWN = Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
+#: categories whose loudest rank is a victim: only a culprit is named
+_WAITED = frozenset((Category.HANG_OR_WATCHDOG,))
+
+
+@dataclass(slots=True)
+class Analysis:
+    """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed."""
+
+    run: Run
+    cast: Cast
+    failed: bool
+    status: Status
+    judgement: Judgement
+    hang: Hang | None = None
+    owner: Rank | None = None
+    rank: Rank | None = None
+    same: tuple[Rank, ...] = ()
+    exits: tuple[int, ...] = ()
+    findings: Sequence[Finding] = ()
+    handled: tuple[OtherIncident, ...] = ()
+    healthy_why: str = "No failure stands in the log."
+    healthy_evidence: tuple[Evidence, ...] = ()
+    nobody: Cast = field(default_factory=lambda: Cast([], None))
+
+
+def analyse(run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding], quotes: Quotes, order: Order) -> Analysis:
+    """Concludes one run."""
+    groups = fold(join(_sightings(run, findings)))
+    cast = assign(groups, order, quotes)
+    hang = explain_hang(run.events, intake.activity, facts.world_size)
+    primary = cast.primary
+    if primary is None:
+        return _healthy(run, cast, findings, intake, quotes)
+    calm = _survived(primary, cast, run, quotes)
+    if calm is Status.HEALTHY:
+        return _healthy(run, cast, findings, intake, quotes)
+    from forensics.callpath import phase_of
+
+    judgement = categorize(primary, findings, phase_of(primary.first.frames))
+    if primary.first.kind == "collective_timeout" and judgement.category in (Category.UNKNOWN, Category.NCCL) and judgement.finding is None:
+        judgement = Judgement(Category.HANG_OR_WATCHDOG, Confidence.ESTABLISHED, title="A collective waited until its time limit")
+    if cast.outside and judgement.finding is None:
+        judgement = Judgement(judgement.category, Confidence.HYPOTHESIS if judgement.category is not Category.UNKNOWN else Confidence.UNKNOWN, None, judgement.title, judgement.others)
+    owner = whose(primary.first, run.events)
+    waited = judgement.category in _WAITED
+    if not waited:
+        hang = None
+    rank = (hang.culprit if hang is not None else None) if waited else owner
+    return Analysis(
+        run=run,
+        cast=cast,
+        failed=True,
+        status=calm or _status(judgement, primary),
+        judgement=judgement,
+        hang=hang,
+        owner=owner,
+        rank=rank,
+        same=() if waited else _same(cast, rank),
+        exits=_exits(run),
+        findings=findings,
+    )
+
+
+def _sightings(run: Run, findings: Sequence[Finding]) -> list[Sighting]:
+    cascades = cascades_of(findings)
+    seen = [s for s in map(sight, run.events) if s is not None]
+    for sighting in seen:
+        mark(sighting, cascades)
+        event = sighting.events[0]
+        fault = fault_of(event) if event.kind is EventKind.HARDWARE else None
+        if fault is not None and of_the_program(fault) and sighting.role is None:
+            sighting.role, sighting.conditional = CausalRole.CASCADE, True
+            sighting.role_why, sighting.rule = "the driver reports the program's own error", "xid-of-the-program"
+    return seen
+
+
+def _survived(primary: Group, cast: Cast, run: Run, quotes: Quotes) -> Status | None:
+    """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
+    last = max((m for g in cast.groups for m in g.members if m.role is None and m.weight >= 2), key=lambda m: m.span.last_line, default=primary.first)
+    fatal = [m for g in cast.groups for m in g.members if m.kind in ("fatal_signal", "hardware", "oom_kill", "collective_timeout", "exit", "native", "device_assert")]
+    later = aftermath(quotes, last.span, last.stream)
+    first = primary.first
+    if any(m.kind == "exit" and m.weight == 1 and _bad_exit(m) for m in fatal):
+        return None
+    if first.weight <= 2:
+        if later.working or later.ended or later.calm >= 3:
+            return Status.HEALTHY
+        return None
+    if fatal:
+        return None
+    if all(caught(m) for g in cast.groups for m in g.members if m.weight >= 3 and m.role is None) and (later.working or later.ended or later.calm):
+        return Status.HEALTHY
+    if later.went_on:
+        return Status.DEGRADED if serving(run.events) or later.working >= 2 else None
+    return None
+
+
+def _bad_exit(sighting: Sighting) -> bool:
+    exit_ = sighting.events[0].fields.get("exit")
+    return not (isinstance(exit_, ProcessExit) and exit_.code == 0)
+
+
+def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, quotes: Quotes) -> Analysis:
+    handled = tuple(
+        OtherIncident(Status.HEALTHY, Category.NONE, f"handled: {(g.first.message or g.first.type or '').split(chr(10), 1)[0][:140]}", g.first.rank, g.first.time, (quotes.near(g.first.span, g.first.message, "an error that the job survived"),))
+        for g in cast.groups[:20]
+        if g.first.weight >= 3
+    )
+    end = orderly_end(intake)
+    why = "The job ended in order." if end is not None else "No failure stands in the log."
+    if handled:
+        why = "What went wrong on the way was dealt with, and the job went on. " + why
+    proof = (quotes.of(end, "an orderly end"),) if end is not None else ()
+    return Analysis(run, cast, False, Status.HEALTHY, Judgement(Category.NONE, Confidence.SUPPORTED), findings=findings, handled=handled, healthy_why=why, healthy_evidence=proof)
+
+
+def _status(judgement: Judgement, primary: Group) -> Status:
+    if judgement.category is Category.HANG_OR_WATCHDOG:
+        return Status.HUNG
+    if judgement.category is Category.KILLED_EXTERNALLY or primary.first.kind == "oom_kill":
+        return Status.KILLED
+    if judgement.category is Category.UNKNOWN and primary.first.weight < 3:
+        return Status.UNKNOWN
+    return Status.CRASHED
+
+
+def _same(cast: Cast, rank: Rank | None) -> tuple[Rank, ...]:
+    found: dict[tuple[str, str | None], Rank] = {}
+    for group in cast.groups:
+        if group is cast.primary or cast.role(group) is CausalRole.SAME:
+            for other in group.ranks:
+                found.setdefault(other.key, other)
+    if rank is not None:
+        found.pop(rank.key, None)
+    return tuple(found.values())
+
+
+def _exits(run: Run) -> tuple[int, ...]:
+    found = []
+    for event in run.events:
+        exit_ = event.fields.get("exit")
+        if isinstance(exit_, ProcessExit) and exit_.code not in (None, 0, 1):
+            found.append(exit_.code)
+    return tuple(code for code in dict.fromkeys(found) if code is not None)
+
+
+def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
+    """The run that is the verdict: the last that failed, unless it repeats or follows from an earlier one."""
+    if incident is not None and 1 <= incident <= len(analyses):
+        return analyses[incident - 1]
+    failed = [a for a in analyses if a.failed]
+    if not failed:
+        return analyses[-1]
+    last = failed[-1]
+    for earlier in failed[:-1]:
+        if _repeats(last, earlier):
+            return earlier
+    return last
+
+
+def _repeats(last: Analysis, earlier: Analysis) -> bool:
+    one, other = last.cast.primary, earlier.cast.primary
+    if one is None or other is None:
+        return False
+    if one.fingerprint == other.fingerprint:
+        return True
+    follows = last.judgement.category in (Category.NCCL, Category.CONFIG_ERROR) and "in use" in " ".join(one.first.texts)
+    return follows or (last.judgement.category is earlier.judgement.category is not Category.UNKNOWN and one.first.root_type == other.first.root_type)

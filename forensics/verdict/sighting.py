@@ -1,0 +1,151 @@
+"""One failure as one process showed it, before alike ones are folded. In: an `Event`; out: a `Sighting`. Sample:
+
+    Event(PYTHON, rank TP1, chain KeyError -> RuntimeError) -> Sighting(kind="python", type="RuntimeError", root_type="KeyError", …)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.source import Rank, Span
+from forensics.model.stack import Frame, RaisedException, StackTrace
+from forensics.model.verdict import CausalRole
+
+#: how much a kind of event says by itself: 3 a failure for certain, 2 an error that a process printed, 1 the word of another
+_WEIGHT = {
+    EventKind.PYTHON: 3,
+    EventKind.NATIVE: 3,
+    EventKind.FATAL_SIGNAL: 3,
+    EventKind.DEVICE_ASSERT: 3,
+    EventKind.DEVICE_ERROR: 3,
+    EventKind.COLLECTIVE_TIMEOUT: 3,
+    EventKind.HARDWARE: 3,
+    EventKind.OOM_KILL: 3,
+    EventKind.MESSAGE: 2,
+    EventKind.COMMUNICATION: 2,
+    EventKind.LAUNCHER: 1,
+    EventKind.PROCESS_EXIT: 1,
+}
+
+_KIND = {
+    EventKind.PYTHON: "python",
+    EventKind.NATIVE: "native",
+    EventKind.FATAL_SIGNAL: "fatal_signal",
+    EventKind.DEVICE_ASSERT: "device_assert",
+    EventKind.DEVICE_ERROR: "native",
+    EventKind.COLLECTIVE_TIMEOUT: "collective_timeout",
+    EventKind.HARDWARE: "hardware",
+    EventKind.OOM_KILL: "oom_kill",
+    EventKind.MESSAGE: "message",
+    EventKind.COMMUNICATION: "message",
+    EventKind.LAUNCHER: "exit",
+    EventKind.PROCESS_EXIT: "exit",
+}
+
+
+@dataclass(slots=True)
+class Sighting:
+    """A failure of one process. place: (source, line) of its first line; weight: see above; events: what it was made of."""
+
+    kind: str
+    type: str | None
+    message: str
+    root_type: str | None
+    root_message: str
+    rank: Rank | None
+    time: float | None
+    span: Span
+    weight: int
+    events: list[Event]
+    chain: tuple[RaisedException, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    heading: str = ""
+    level: str | None = None
+    stream: str = ""
+    handled: bool = False
+    count: int = 1
+    role: CausalRole | None = None
+    role_why: str = ""
+    rule: str = ""
+    #: a consequence only while something else explains it
+    conditional: bool = False
+    #: the exception inside a wrapper's text
+    inner: tuple[str | None, str] | None = None
+    spans: list[Span] = field(default_factory=list)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands in the log."""
+        return (self.span.source, self.span.first_line)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything that was said, root first."""
+        said = [self.root_message, *(link.message for link in self.chain), self.message, self.heading]
+        return tuple(dict.fromkeys(text for text in said if text))
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Every exception type, root first."""
+        said = [self.root_type, *(link.type for link in self.chain), self.type]
+        return tuple(dict.fromkeys(name for name in said if name))
+
+    def add(self, other: Sighting) -> None:
+        """Takes another sighting of the same failure in."""
+        self.events += other.events
+        self.spans += other.spans
+        self.count = max(self.count, other.count)
+        if self.rank is None:
+            self.rank = other.rank
+
+
+def sight(event: Event) -> Sighting | None:
+    """A sighting, or None for events that are no failures (lifecycle, stacks, collective states, warnings)."""
+    weight = _WEIGHT.get(event.kind)
+    if weight is None:
+        return None
+    seen = Sighting(
+        kind=_KIND[event.kind],
+        type=event.type,
+        message=event.message,
+        root_type=event.type,
+        root_message=event.message,
+        rank=event.rank,
+        time=event.time,
+        span=event.span,
+        weight=weight,
+        events=[event],
+        level=event.level,
+        stream=event.stream,
+        count=event.count,
+        spans=[event.span],
+    )
+    if event.chain is not None:
+        chain = event.chain
+        seen.chain = chain.exceptions
+        seen.type, seen.message = chain.last.type, chain.last.message
+        seen.root_type, seen.root_message = chain.root.type, chain.root.message
+        seen.frames = next((link.frames for link in chain.exceptions if link.frames), ())
+        seen.heading = chain.heading
+        seen.handled = chain.handled
+        seen.rank = seen.rank or chain.rank
+        seen.time = seen.time if seen.time is not None else chain.time
+    elif event.stacks:
+        seen.frames = _crashing(event.stacks).frames
+    if event.kind is EventKind.DEVICE_ASSERT:
+        seen.root_type = "device-side assert"
+        assertion = event.fields.get("assertion")
+        if isinstance(assertion, str) and assertion not in seen.message:
+            seen.root_message = seen.message = f"Assertion `{assertion}` failed."
+    exit_ = event.fields.get("exit")
+    if isinstance(exit_, ProcessExit) and seen.type is None:
+        seen.type = seen.root_type = exit_.signal or (f"exit {exit_.code}" if exit_.code is not None else None)
+    return seen
+
+
+def _crashing(stacks: tuple[StackTrace, ...]) -> StackTrace:
+    """The crashing thread's stack: the one called current, else the first that has frames."""
+    with_frames = [stack for stack in stacks if stack.frames] or list(stacks)
+    return next((s for s in with_frames if s.thread and re.search("current|crash", s.thread, re.I)), with_frames[0])
