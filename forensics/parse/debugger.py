@@ -1,0 +1,78 @@
+"""gdb and cuda-gdb sessions in a log (also the one that ggml starts on itself). In: an intake; out: FATAL_SIGNAL, DEVICE_ERROR
+and STACK events. Samples:
+
+    Thread 12 "python3" received signal SIGSEGV, Segmentation fault.
+    0x00007f10 in ncclGroupEnd () from /opt/lib/libnccl.so.2
+    #0  0x00007f10 in ncclGroupEnd () from /opt/lib/libnccl.so.2
+    #1  0x00007f20 in main (argc=1) at main.cc:30
+    -> FATAL_SIGNAL type "SIGSEGV", stack main > ncclGroupEnd
+
+    CUDA Exception: Warp Illegal Address
+    Thread 1 "python" received signal CUDA_EXCEPTION_14, Warp Illegal Address.
+    [Switching focus to CUDA kernel 0, grid 7, block (0,0,0), thread (32,0,0), device 0, sm 0, warp 1, lane 0]
+    -> DEVICE_ERROR type "CUDA_EXCEPTION_14", message "Warp Illegal Address", fields {"kernel_focus": "kernel 0, grid 7, …"}
+"""
+
+from __future__ import annotations
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.parse.frames import gdb_frame
+from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, preceding, stack_of
+from forensics.parse.signals import signal_in
+
+_RECEIVED = "received signal "
+_ENDED = "Program terminated with signal "
+_FIRST = "#0  "
+_FOCUS = "Switching focus to CUDA kernel"
+
+ANCHORS: tuple[Anchor, ...] = (
+    Anchor(b'" received signal ', 2, 60, "debugger"),
+    Anchor(b"Program received signal ", 2, 60, "debugger"),
+    Anchor(_ENDED.encode(), 2, 60, "debugger"),
+    Anchor(b"CUDA Exception: ", 2, 12, "debugger"),
+    Anchor(_FOCUS.encode(), 2, 12, "debugger"),
+    Anchor(b"#0  0x", 6, 120, "debugger"),
+    Anchor(b"[Thread debugging using libthread_db enabled]", 60, 60, "debugger"),
+)
+
+_SIGNAL = Lazy(r'(?:Thread (?P<thread>[\d.]+)(?: "(?P<name>[^"]{0,80})")?|Program) (?:received|terminated with) signal (?P<type>\w+), (?P<message>[^.]{1,200})')
+_THREAD = Lazy(r"^Thread (\d+) \((?:Thread |LWP |process )?[^)]{0,80}\)(?: \"[^\"]{0,80}\")?")
+
+
+def parse(intake: Intake) -> list[Event]:
+    """Signals with the stack below them, CUDA exceptions with their focus, and the stacks of other threads."""
+    lines = intake.lines
+    starts = [i for i in hits(intake, "#0  0x", _FIRST) if lines[i].text.startswith(_FIRST)]
+    # the header of a gdb stack is its own first frame: the frame goes to the header of the same index
+    stacks = numbered_stacks(intake, starts, gdb_frame, 120)
+    events: list[Event] = []
+    taken: set[int] = set()
+    for index in hits(intake, '" received signal ', "Program received signal ", _ENDED):
+        found = _SIGNAL.search(lines[index].text)
+        if not found:
+            continue
+        mine = next((s for s in starts if 0 < s - index <= 50 and s not in taken and lines[s].source == lines[index].source), None)
+        frames = stacks[mine] if mine is not None else []
+        if mine is not None:
+            taken.add(mine)
+        device = found["type"].startswith("CUDA_EXCEPTION")
+        fields: dict[str, str] = {"handler": "cuda-gdb" if device else "gdb"}
+        if device:
+            for _, near in following(intake, index, 6):
+                if _FOCUS in near.text:
+                    fields["kernel_focus"] = near.text[near.text.find("kernel") :].rstrip("]")[:300]
+        events.append(make(
+            EventKind.DEVICE_ERROR if device else EventKind.FATAL_SIGNAL, lines[index], lines[frames[-1][0]] if frames else None,
+            parser="debugger", type=signal_in(found["type"]) or found["type"], message=found["message"],
+            stacks=stack_of(intake, frames, found["name"] or found["thread"]), fields=fields,
+        ))
+    for start in starts:
+        if start not in taken and len(stacks[start]) > 1:
+            thread = next((m[1] for _, p in preceding(intake, start, 2) if (m := _THREAD.match(p.text))), None)
+            events.append(make(
+                EventKind.STACK, lines[start], lines[stacks[start][-1][0]], parser="debugger", message="backtrace printed by gdb",
+                stacks=stack_of(intake, stacks[start], thread), fields={"handler": "gdb"},
+            ))
+    return events

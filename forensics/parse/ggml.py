@@ -1,0 +1,136 @@
+"""ggml and llama.cpp: asserts, aborts, CUDA/ROCm errors and their backtrace. In: an intake; out: NATIVE events (type: the
+assertion macro, or SIGABRT where ggml aborts on a runtime error) and MESSAGE events for model loading errors. Samples:
+
+    GGML_ASSERT: ggml-cuda.cu:727: tensor->view_src == nullptr                      older
+    /src/ggml/src/ggml.c:1763: GGML_ASSERT(ggml_can_mul_mat(a, b)) failed           newer
+    -> NATIVE type "GGML_ASSERT", message as printed, fields {"file": …, "line": …, "expression": …}
+
+    /src/ggml/src/ggml-cuda.cu:70: CUDA error
+    CUDA error: out of memory
+      current device: 0, in function alloc at /src/ggml/src/ggml-cuda/common.cuh:663
+      cudaMalloc(&ptr, size)
+    #1  0x7f00 in ggml_abort () from libggml.so        or   libggml-base.so(ggml_abort+0x11f) [0x7f00]
+    -> NATIVE type "SIGABRT", message "CUDA error: out of memory", fields {"device": 0, "function": "alloc", "call": "cudaMalloc(…)"}
+
+ggml calls abort() after either; the lines of one failure may come in another order, standard output and error being two pipes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.model.stack import Frame
+from forensics.parse.frames import gdb_frame, glibc_frame
+from forensics.parse.reading import Lazy, following, hits, make, preceding, stack_of
+from forensics.parse.rows import Row, Table
+
+_ASSERT = "GGML_ASSERT"
+_DEVICE = "current device: "
+_HEADS = ("CUDA error", "ROCm error", "MUSA error", "HIP error", "SYCL error")
+_ABORTED = "(ggml_abort+"
+
+_MESSAGES = Table("ggml", (
+    Row("cudaMalloc failed: ", EventKind.MESSAGE, r"(?P<message>\S{0,80}: ?allocating (?P<mib>[\d.]+) MiB on device (?P<device>\d+): cudaMalloc failed: .*)", level="ERROR"),
+    Row("error loading model", EventKind.MESSAGE, r"(?P<message>(?:\w{1,60}: )?error loading model.*)", level="ERROR"),
+    Row("failed to load model", EventKind.MESSAGE, r"(?P<message>(?:[\w :|-]{1,60}: )?failed to load model.*)", level="ERROR", unless=("Traceback",)),
+    Row("error: unable to load model", EventKind.MESSAGE, r"(?P<message>error: unable to load model.*)", level="ERROR"),
+    Row("failed to allocate buffer", EventKind.MESSAGE, r"(?P<message>[\w:| ]{1,120}failed to allocate buffer.*)", level="ERROR"),
+    Row("failed to create context with model", EventKind.MESSAGE, level="ERROR"),
+    Row("ggml_vulkan: Device memory allocation of size", EventKind.MESSAGE, level="ERROR"),
+))
+
+ANCHORS: tuple[Anchor, ...] = (
+    Anchor(_ASSERT.encode(), 2, 90, "ggml"),
+    Anchor(_DEVICE.encode(), 5, 90, "ggml"),
+    Anchor(b"in function ggml_", 5, 90, "ggml"),
+    Anchor(_ABORTED.encode(), 12, 60, "ggml"),
+    Anchor(b" in ggml_abort", 60, 60, "ggml"),
+    *_MESSAGES.anchors(),
+)
+
+_OLD = Lazy(r"GGML_ASSERT: (?P<file>[^:\s]{1,400}):(?P<line>\d+): (?P<expression>.+)$")
+_NEW = Lazy(r"(?P<file>[^:\s]{1,400}):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+)\) failed")
+_AT = Lazy(r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)")
+_STATUS = Lazy(r"^\s*(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL) error(?:: .+)?)\s*$")
+_ABORT = Lazy(r"^\s*(?P<file>[^:\s]{1,400}\.(?:c|cc|cpp|cu|cuh|m|h|hpp)):(?P<line>\d+): (?P<message>.+)$")
+
+
+def parse(intake: Intake) -> list[Event]:
+    """Events of ggml programs."""
+    events = _runtime_errors(intake) + _asserts(intake)
+    spans = [e.span for e in events]
+    events += [e for e in _aborts(intake) if not any(e.span.overlaps(s) for s in spans)]
+    return events + _MESSAGES.read(intake)
+
+
+def _runtime_errors(intake: Intake) -> list[Event]:
+    """`current device: …` and what stands around it."""
+    events = []
+    for index in hits(intake, _DEVICE):
+        line = intake.lines[index]
+        found = _AT.search(line.text)
+        if not found:
+            continue
+        first, status = line, ""
+        for _, before in preceding(intake, index, 5):
+            text = _STATUS.match(before.text)
+            if text:
+                first = before
+                status = max(status, text[1], key=len)
+        call = next((a.text.strip() for _, a in following(intake, index, 1) if a.text.startswith(" ")), "")
+        fields: dict[str, Any] = {**found.groupdict(), "device": int(found["device"]), "line": int(found["line"]), "call": call}
+        events.append(_native(intake, index, first, "SIGABRT", status or "CUDA error", fields))
+    return events
+
+
+def _asserts(intake: Intake) -> list[Event]:
+    events = []
+    for index in hits(intake, _ASSERT):
+        text = intake.lines[index].text
+        found = _OLD.search(text) or _NEW.search(text)
+        if found:
+            fields = {**found.groupdict(), "line": int(found["line"])}
+            events.append(_native(intake, index, intake.lines[index], _ASSERT, found[0], fields))
+    return events
+
+
+def _aborts(intake: Intake) -> list[Event]:
+    """GGML_ABORT with a message: known by the backtrace below it."""
+    events = []
+    for index in hits(intake, _ABORTED, " in ggml_abort"):
+        for at, line in preceding(intake, index, 60):
+            found = _ABORT.match(line.text)
+            if found and not line.text.startswith("#") and "sysdeps" not in line.text and not line.text[0].isdigit():
+                kind = "SIGABRT" if found["message"].endswith(" error") else "GGML_ABORT"
+                events.append(_native(intake, at, line, kind, found["message"], {"file": found["file"], "line": int(found["line"])}))
+                break
+    return events
+
+
+def _native(intake: Intake, index: int, first: Any, kind: str, message: str, fields: dict[str, Any]) -> Event:
+    frames = _stack(intake, index)
+    last = intake.lines[frames[-1][0]] if frames else intake.lines[index]
+    return make(EventKind.NATIVE, first, last, parser="ggml", type=kind, message=message, stacks=stack_of(intake, frames), fields=fields)
+
+
+def _stack(intake: Intake, index: int) -> list[tuple[int, Frame]]:
+    """The backtrace after the failure: gdb's `#N` lines (after its own chatter) or backtrace_symbols' lines."""
+    frames: list[tuple[int, Frame]] = []
+    expected = 0
+    for at, line in following(intake, index, 90):
+        numbered = gdb_frame(line.text)
+        plain = None if numbered else glibc_frame(line.text)
+        if numbered and numbered[0] == expected:
+            expected += 1
+            frame = numbered[1]
+        elif plain:
+            frame = plain
+        elif frames and not numbered and not line.text.startswith((" ", "\t")) and not line.text[:1].isdigit():
+            break
+        else:
+            continue
+        frames.append((at, Frame(frame.function, frame.file, frame.line, None, frame.module, frame.address, line.number)))
+    return frames

@@ -1,0 +1,155 @@
+"""The kernel's log: NVIDIA Xid and SXid, GPUs off the bus, driver start-up, NVSwitch, PCIe AER, machine checks, EDAC, amdgpu. In: an
+intake; out: HARDWARE events with a `HardwareFault`. Samples:
+
+    NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU4 GSP!
+    -> HARDWARE type "Xid 119", message "Timeout after 6s …", fields {"fault": HardwareFault("xid", 119, "0000:9b:00", pid=2024380, process="nvidia-smi", …)}
+    NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 …)        -> subcode "NETIR_LINK_EVT"
+    NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.                                         -> Xid 79 without the word
+    nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12028, Non-fatal, Link 32 egress …               -> type "SXid 12028", subcode "Non-fatal"
+    pcieport 0000:3a:00.0: AER: Uncorrected (Fatal) error received: 0000:3b:00.0                -> kind "aer"
+    mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 7: be00000000800400           -> kind "mce"
+    amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=12, emitted seq=14        -> kind "amdgpu"
+
+Formats: NVIDIA open kernel modules (nvErrorLog), leptonai/gpud's catalogue of lines. SXids are another number space than Xids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind, HardwareFault
+from forensics.model.source import LogLine
+from forensics.parse.reading import Lazy, hits, make
+
+_XID = "Xid ("
+_OFF = "allen off the bus"
+
+#: literal, kind, pattern (groups device, name, message, code, subcode), type
+_OTHERS: tuple[tuple[str, str, str, str | None], ...] = (
+    ("RmInitAdapter failed", "driver", r"(?:GPU (?P<device>[0-9a-fA-F:.]+): )?(?P<message>RmInitAdapter failed!? ?(?:\((?P<subcode>[^)]{1,60})\))?.*)$", None),
+    ("The GPU likely needs to be reset", "driver", r"(?P<message>Rate limiting .*)$", None),
+    ("GPU recovery action changed", "driver", r"(?:PCI:(?P<device>[0-9a-fA-F:.]+))?.{0,80}(?P<message>GPU recovery action changed.*)$", None),
+    ("GPU reset required", "driver", r"(?P<message>.{0,200}GPU reset required.*)$", None),
+    ("rejecting I/O to dead device", "driver", r"(?P<message>.*)$", None),
+    ("failed to copy vbios", "driver", r"(?P<message>.*)$", None),
+    ("API mismatch: the client has the version", "driver_mismatch", r"(?P<message>API mismatch: the client has the version.*)$", None),
+    ("NVRM: This can occur when a kernel module", "driver_mismatch", r"NVRM: (?P<message>.*)$", None),
+    ("nvidia-nvswitch", "nvswitch", r"nvidia-nvswitch(?P<device>\d+): (?P<message>.*(?:[Ff]atal|error|failed|contain).*)$", None),
+    ("nvidia-uvm: ", "driver", r"nvidia-uvm: (?P<message>.*(?:fatal|failed|error).*)$", None),
+    ("NVRM: nvAssert", "driver", r"NVRM: (?P<message>nvAssert\w{0,40}: .*)$", None),
+    (": AER: ", "aer", r"(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?:? ?AER: (?P<message>.*)$", None),
+    ("PCIe Bus Error: severity=", "aer", r"(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?:? ?(?P<message>PCIe Bus Error: severity=(?P<subcode>[^,]{1,60}).*)$", None),
+    ("Machine Check Exception", "mce", r"(?P<message>(?:\[Hardware Error\]: )?(?:CPU \d+: )?Machine Check Exception.*)$", None),
+    ("Machine check events logged", "mce", r"(?P<message>Machine check events logged)", None),
+    ("[Hardware Error]: ", "mce", r"\[Hardware Error\]: (?P<message>(?:event severity: (?P<subcode>\w+)|section_type: .*|Uncorrected.*|Corrected error.*|Fatal.*))$", None),
+    ("EDAC MC", "ecc", r"(?P<message>EDAC MC(?P<code>\d+): .*(?P<subcode>[CU]E) .*)$", None),
+    ("Double Bit ECC", "ecc", r"(?P<message>.{0,200}Double Bit ECC.*)$", None),
+    ("ncorrectable ECC", "ecc", r"(?P<message>.{0,200}ncorrectable ECC.*)$", None),
+    ("amdgpu: ring ", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>ring (?P<subcode>\S+) timeout.*)$", None),
+    ("] *ERROR* ring ", "amdgpu", r"(?P<message>\*ERROR\* ring (?P<subcode>\S+) timeout.*)$", None),
+    ("amdgpu: GPU reset", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>GPU reset.*)$", None),
+    ("page fault (src_id", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>\[\w+\] (?:no-retry |retry )?page fault .*)$", None),
+    ("amdgpu: Uncorrectable", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>Uncorrectable.*)$", None),
+    ("uncorrectable hardware errors detected", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>.*)$", None),
+    ("amdgpu: qcm fence wait loop timeout", "amdgpu", r"(?P<message>qcm fence wait loop timeout.*)$", None),
+    ("I/O error, dev ", "storage", r"(?P<message>I/O error, dev (?P<device>\S{1,40}), sector.*)$", None),
+    ("nfs: server ", "storage", r"(?P<message>nfs: server (?P<device>\S{1,120}) (?:not responding|OK).*)$", None),
+    ("LustreError: ", "storage", r"(?P<message>LustreError: .*)$", None),
+    ("Link Down", "link", r"(?P<device>mlx\d_core [0-9a-f:.]+|\w{2,12}): ?(?P<message>.*Link Down.*)$", None),
+    ("mlx5_core ", "link", r"mlx5_core (?P<device>[0-9a-f:.]+).{0,40}?: (?P<message>.*(?:[Ll]ink down|health compromised|error|Fatal).*)$", None),
+)
+
+ANCHORS: tuple[Anchor, ...] = (
+    Anchor(b"Xid (", 1, 2, "kernel_log"),
+    Anchor(_OFF.encode(), 1, 2, "kernel_log"),
+    *(Anchor(literal.encode(), 1, 2, "kernel_log") for literal, *_ in _OTHERS),
+)
+
+_LINE = Lazy(r"(?P<family>S?Xid) \((?:PCI:)?(?P<device>[0-9a-fA-F:.]+)[^)]{0,200}\): (?P<code>\d+),? ?(?P<rest>.*)$")
+_PID = Lazy(r"^pid=(?:'?<?(?P<pid>\d+|unknown)>?'?)(?:, name=(?P<name>(?:<unknown>|'[^']{0,80}'|[^,]{0,80})))?(?:, )?(?P<rest>.*)$")
+_NAMED = Lazy(r"^(?P<name>[A-Z][A-Z0-9]{2,30}_[A-Z0-9_]{2,40})\b")
+_LOST = Lazy(r"(?:GPU (?:at )?(?:PCI:)?(?P<device>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?))?[^\n]{0,120}?(?P<message>(?:GPU )?(?:has|is) fallen off the bus.*|[Ff]allen off the bus.*)$")
+_PATTERNS = tuple(Lazy(pattern) for _, _, pattern, _ in _OTHERS)
+
+
+def parse(intake: Intake) -> list[Event]:
+    """Hardware faults, alike ones (same code, device, process) folded."""
+    events: list[Event] = []
+    seen: set[int] = set()
+    for index in hits(intake, _XID):
+        line = intake.lines[index]
+        found = _LINE.search(line.raw)
+        if found:
+            seen.add(index)
+            events.append(_xid(line, found.groupdict()))
+    for index in hits(intake, _OFF):
+        if index not in seen:
+            found = _LOST.search(intake.lines[index].raw)
+            if found and ("NVRM" in intake.lines[index].raw or "GPU" in intake.lines[index].raw):
+                seen.add(index)
+                fault = HardwareFault("xid", 79, found["device"], "GPU has fallen off the bus", found["message"], node=_node(intake.lines[index]))
+                events.append(make(EventKind.HARDWARE, intake.lines[index], parser="kernel_log", type="Xid 79", message=found["message"], fields={"fault": fault, "implied": True}))
+    for (literal, kind, _, name), pattern in zip(_OTHERS, _PATTERNS, strict=True):
+        for index in hits(intake, literal):
+            if index not in seen:
+                event = _other(intake.lines[index], kind, name, pattern)
+                if event is not None:
+                    seen.add(index)
+                    events.append(event)
+    return _folded(events)
+
+
+def _folded(events: list[Event]) -> list[Event]:
+    """One event a fault and device, the first, with how many there were; more than 2,000 lines later it counts anew."""
+    kept: list[Event] = []
+    last: dict[tuple[object, ...], tuple[int, int]] = {}
+    for event in sorted(events, key=lambda e: (e.span.source, e.span.first_line)):
+        fault: HardwareFault = event.fields["fault"]
+        key = (event.span.source, event.type, fault.device, fault.node, fault.message if fault.code is None else None)
+        where = last.get(key)
+        if where is not None and event.span.first_line - where[1] <= 2_000:
+            kept[where[0]] = replace(kept[where[0]], count=kept[where[0]].count + 1)
+            last[key] = (where[0], event.span.first_line)
+        else:
+            last[key] = (len(kept), event.span.first_line)
+            kept.append(event)
+    return kept
+
+
+def _xid(line: LogLine, groups: Mapping[str, str | None]) -> Event:
+    """One Xid or SXid with its process and, where it prints one, its sub-code."""
+    rest = groups["rest"] or ""
+    code = int(groups["code"] or 0)
+    process = _PID.match(rest)
+    pid: int | None = None
+    name: str | None = None
+    if process:
+        pid = int(process["pid"]) if process["pid"].isdigit() else None
+        name = (process["name"] or "").strip("'<>") or None
+        name = None if name == "unknown" else name
+        rest = process["rest"]
+    named = _NAMED.match(rest)
+    family = groups["family"] or "Xid"
+    subcode = named["name"] if named else None
+    if family == "SXid":
+        subcode = rest.partition(",")[0].strip() or None
+    fault = HardwareFault(family.lower(), code, groups["device"], None, rest, subcode, pid, name, _node(line))
+    return make(EventKind.HARDWARE, line, parser="kernel_log", type=f"{family} {code}", message=rest, fields={"fault": fault})
+
+
+def _other(line: LogLine, kind: str, name: str | None, pattern: Lazy) -> Event | None:
+    found = pattern.search(line.raw)
+    if not found:
+        return None
+    groups: dict[str, Any] = found.groupdict()
+    code = groups.get("code")
+    fault = HardwareFault(kind, int(code) if code else None, groups.get("device"), name, groups["message"].strip(), groups.get("subcode"), node=_node(line))
+    return make(EventKind.HARDWARE, line, parser="kernel_log", type=name or kind.upper(), message=groups["message"], fields={"fault": fault})
+
+
+def _node(line: LogLine) -> str | None:
+    return line.rank.node if line.rank else (line.stream.partition("/")[0] or None if line.stream and "=" not in line.stream else None)

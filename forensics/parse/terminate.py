@@ -1,0 +1,133 @@
+"""C++ exceptions that nobody caught. In: an intake; out: NATIVE events (type: the C++ type; message: what(); stack where c10
+prints one) and STACK events for c10 stacks that belong to no `terminate` (message: the line before). Sample:
+
+    terminate called after throwing an instance of 'c10::Error'
+      what():  CUDA error: an illegal memory access was encountered
+    Exception raised from c10_cuda_check_implementation at /pytorch/c10/cuda/CUDAException.cpp:43 (most recent call first):
+    frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x96 (0x7f00 in /usr/lib/libc10.so)
+    -> NATIVE type "c10::Error", message "CUDA error: an illegal memory access was encountered", one frame,
+       fields {"raised_from": "c10_cuda_check_implementation", "file": "/pytorch/c10/cuda/CUDAException.cpp", "line": 43}
+
+libc++ says `libc++abi: terminating due to uncaught exception of type X: what`. Woven stacks are told apart by frame numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine
+from forensics.model.stack import Frame
+from forensics.parse.frames import c10_frame
+from forensics.parse.groups import rank_in
+from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, preceding, same_writer, stack_of
+
+_CALLED = "terminate called after throwing an instance of"
+_BARE = "terminate called without an active exception"
+_RECURSIVE = "terminate called recursively"
+_LIBCXX = ("libc++abi: terminating", "libc++abi.dylib: terminating", "Uncaught exception of type", "Unhandled exception: ")
+_RAISED = "Exception raised from "
+_RECENT = "(most recent call first):"
+
+ANCHORS: tuple[Anchor, ...] = (
+    Anchor(_CALLED.encode(), 2, 140, "terminate"),
+    Anchor(_BARE.encode(), 4, 4, "terminate"),
+    Anchor(_RECURSIVE.encode(), 4, 4, "terminate"),
+    Anchor(_RAISED.encode(), 6, 130, "terminate"),
+    *(Anchor(text.encode(), 2, 40, "terminate") for text in _LIBCXX),
+)
+
+_TYPE = Lazy(r"instance of '([^']{1,400})'")
+_ORIGIN = Lazy(r"Exception raised from (.{1,600}?) at (\S{1,400}):(\d+) \(most recent call first\)")
+_UNCAUGHT = Lazy(r"(?:uncaught exception of type|Uncaught exception of type|Unhandled exception:) ([\w:<>, *&]{1,300}?)(?:: (.*))?$")
+#: a line that ends a what() text
+_NEXT = ("Exception raised from ", "frame #", "terminate called", "Fatal Python error", "*** Process received signal", "Aborted", "[New LWP", "==== backtrace", "Traceback (most recent call last)")
+_WHAT_LINES = 80
+
+
+def parse(intake: Intake) -> list[Event]:
+    """Events of uncaught C++ exceptions and of c10 stacks."""
+    lines = intake.lines
+    headers = [i for i in hits(intake, _RAISED) if _RECENT in lines[i].text]
+    stacks = numbered_stacks(intake, headers, c10_frame, 140)
+    blocks = hits(intake, _CALLED)
+    owned = _owners(intake, blocks, headers)
+    events = [_terminated(intake, block, [stacks[h] for h in owned[block] if stacks[h]], owned[block]) for block in blocks]
+    for index in hits(intake, *_LIBCXX):
+        found = _UNCAUGHT.search(lines[index].text)
+        if found:
+            events.append(make(EventKind.NATIVE, lines[index], parser="terminate", type=found[1].strip(), message=found[2] or ""))
+    for index in hits(intake, _BARE, _RECURSIVE):
+        events.append(make(EventKind.NATIVE, lines[index], parser="terminate", type="std::terminate", message=lines[index].text))
+    claimed = {header for mine in owned.values() for header in mine}
+    events += [_alone(intake, header, stacks[header]) for header in headers if header not in claimed and stacks[header]]
+    return events
+
+
+def _owners(intake: Intake, blocks: list[int], headers: list[int]) -> dict[int, list[int]]:
+    """Which c10 headers belong to which terminate block: the oldest block still without one, else the nearest above."""
+    owned: dict[int, list[int]] = {block: [] for block in blocks}
+    near: list[int] = []
+    queue = iter(blocks)
+    nxt = next(queue, None)
+    for header in headers:
+        while nxt is not None and nxt < header:
+            near.append(nxt)
+            nxt = next(queue, None)
+        near = [b for b in near[-32:] if header - (owned[b][-1] if owned[b] else b) <= 150]
+        mine = [b for b in near if intake.lines[b].source == intake.lines[header].source and same_writer(intake.lines[b], intake.lines[header])]
+        if mine:
+            owned[next((b for b in mine if not owned[b]), mine[-1])].append(header)
+    return owned
+
+
+def _terminated(intake: Intake, index: int, stacks: list[list[tuple[int, Frame]]], headers: list[int]) -> Event:
+    """One terminate block: type, what() with its continuation, the c10 stacks given to it."""
+    line = intake.lines[index]
+    types = _TYPE.findall(line.text)
+    what, last = _what(intake, index)
+    if stacks:
+        last = max((intake.lines[frames[-1][0]] for frames in stacks), key=lambda x: x.number)
+    return make(
+        EventKind.NATIVE, line, last, parser="terminate", type=types[-1] if types else None, message=what,
+        rank=rank_in(what, line), stacks=tuple(s for frames in stacks for s in stack_of(intake, frames)),
+        fields=_origin(intake.lines[headers[0]]) if headers else {},
+    )
+
+
+def _what(intake: Intake, index: int) -> tuple[str, LogLine]:
+    """The what() text, with the lines it goes on over, and its last line. Empty where none follows within six lines."""
+    what: list[str] = []
+    last = intake.lines[index]
+    for at, line in following(intake, index, _WHAT_LINES):
+        if not what:
+            if "what():" in line.text:
+                what.append(line.text.partition("what():")[2].strip())
+                last = line
+            elif at > index + 6:
+                break
+        elif not line.text.strip() or line.text.startswith(_NEXT):
+            break
+        else:
+            what.append(line.text)
+            last = line
+    return "\n".join(what), last
+
+
+def _alone(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Event:
+    """A c10 stack outside of a terminate block: what it belongs to stands before it."""
+    line = intake.lines[header]
+    before = line.text[: line.text.find(_RAISED)].strip()
+    if not before:
+        before = next((p.text.strip() for _, p in preceding(intake, header, 3) if p.text.strip()), "")
+    return make(
+        EventKind.STACK, line, intake.lines[frames[-1][0]], parser="terminate", message=before,
+        stacks=stack_of(intake, frames), fields=_origin(line),
+    )
+
+
+def _origin(line: LogLine) -> dict[str, Any]:
+    found = _ORIGIN.search(line.text)
+    return {"raised_from": found[1], "file": found[2], "line": int(found[3])} if found else {}
