@@ -19,7 +19,10 @@ def test_notes_come_back(tmp_path: Path) -> None:
     it.write(7, " look here ", "line seven")
     it.save()
     again = triage.load(log)
-    assert [(n.line, n.text, n.quote) for n in again.notes.values()] == [(3, "", "line three"), (7, "look here", "line seven")]
+    assert [(n.line, n.text, n.quote) for n in again.notes.values()] == [
+        (3, "", "line three"),
+        (7, "look here", "line seven"),
+    ]
     assert not again.toggle(3, "line three")
     again.write(7, "", "")
     again.save()
@@ -43,7 +46,9 @@ def test_a_save_that_fails_leaves_the_old_notes(tmp_path: Path, monkeypatch: pyt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.log.triage.json"]
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"schema": "x"}', '{"schema": "forensics-triage/1", "notes": [{}]}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"schema": "x"}', '{"schema": "forensics-triage/1", "notes": [{}]}', "[" * 100_000]
+)
 def test_a_file_that_is_not_ours_is_said_and_kept(tmp_path: Path, content: str) -> None:
     log = str(tmp_path / "a.log")
     Path(triage.triage_path(log)).write_text(content)
