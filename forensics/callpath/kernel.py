@@ -16,11 +16,12 @@ from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
 
 _TORCH_OP = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)")
-_OP_CALL = re.compile(r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z_]\w{5,})\(")
+_OP_CALL = re.compile(r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z]\w{5,})\(")
 _SAID = (
     re.compile(r"\b([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"),
     re.compile(r"\b(Batch\w+|Single\w+(?:Prefill|Decode)\w*)(?:::(\w+)|(?= failed with error))"),
-    re.compile(r"[Kk]ernel(?: name)?:?\s+[\"'`]?([A-Za-z_][\w:<>~, ]{5,})[\"'`]?(?=[\s,.)]|$)"),
+    re.compile(r"\b[Kk]ernel(?:[ _][Nn]ame)?\s*[:=]\s*[\"'`]?([A-Za-z_][\w:<>~]{5,300})"),
+    re.compile(r"\b[Kk]ernel [\"'`]([A-Za-z_][\w:<>~]{5,300})[\"'`]"),
     re.compile(r"'([a-z_]\w+::[a-z_]\w+)'"),
 )
 

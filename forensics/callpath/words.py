@@ -14,7 +14,7 @@ from forensics.model.stack import Frame
 
 _CALL = re.compile(r"\bself\.((?:[A-Za-z_]\w*(?:\[[^\]\[]{0,40}\])?\.){0,4}[A-Za-z_]\w*)(?:\[[^\]\[]{0,40}\])?\(")
 _MADE = re.compile(r"\b([A-Z]\w*)\([^()]{0,80}\)\(")
-_KERNEL_LAUNCH = re.compile(r"\b([A-Za-z_]\w*)\[[^\]]{1,80}\]\(")
+_KERNEL_LAUNCH = re.compile(r"(?<![\w.])(_?[a-z]\w*)\[[^\]]{1,80}\]\((?!\))")
 _DTYPE = re.compile(r"^(?:fp\d+|bf16|f16|f32|int\d+|e\dm\d|nvfp4|mxfp\d|mxe\dm\d|block|scale|w\d+a\d+|sm\d+|v\d+|get|run|gen)$")
 
 

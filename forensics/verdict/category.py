@@ -127,7 +127,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     for row in _rows():
         if row.kinds and first.kind not in row.kinds:
             continue
-        if row.needs_device and first.kind != "device_assert" and not any("device-side" in text or "HSA" in text for text in texts):
+        if row.needs_device and first.kind != "device_assert" and not any(re.search("device-side assert(?!ions)|HSA_STATUS|cudaErrorAssert", text) for text in texts):
             continue
         if row.owners and (owner is None or owner.value not in row.owners):
             continue

@@ -77,7 +77,9 @@ def fold(seen: Sequence[Sighting]) -> list[Group]:
     """Groups in the order of their first members."""
     groups: dict[tuple[str, bool], Group] = {}
     for sighting in seen:
-        mark = fingerprint(sighting.kind, sighting.root_type, sighting.root_message, sighting.frames)
+        # Where a process waited differs by the moment at which it was asked; what it waited for does not.
+        frames = () if sighting.kind == "collective_timeout" else sighting.frames
+        mark = fingerprint(sighting.kind, sighting.root_type, sighting.root_message, frames)
         # A consequence never shares a group with a cause.
         key = (mark, sighting.role is None)
         group = groups.get(key)

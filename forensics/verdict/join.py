@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from forensics.model.verdict import CausalRole
 from forensics.verdict.sighting import Sighting
 
-_ASSERT_SEEN = re.compile(r"device-side assert|unspecified launch failure|illegal instruction|LAUNCH_FAILED|hipErrorLaunchFailure", re.I)
+_ASSERT_SEEN = re.compile(r"device-side assert(?!ions)|unspecified launch failure|illegal instruction|LAUNCH_FAILED|hipErrorLaunchFailure", re.I)
 _DEVICE_PHRASES = (
     "illegal memory access", "misaligned address", "unspecified launch failure", "device-side assert", "no kernel image", "out of memory",
     "illegal instruction", "uncorrectable ecc", "invalid device function", "hardware exception",
@@ -110,7 +110,7 @@ def _join_asserts(seen: list[Sighting]) -> list[Sighting]:
 
 
 def _phrase(sighting: Sighting) -> str | None:
-    text = " ".join(sighting.texts).lower()
+    text = " ".join(sighting.texts).lower().replace("device-side assertions", "")
     return next((phrase for phrase in _DEVICE_PHRASES if phrase in text), None)
 
 

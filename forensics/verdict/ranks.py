@@ -43,10 +43,13 @@ def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tu
     return tuple(rows)
 
 
-def whose(first: Sighting, events: Sequence[Event]) -> Rank | None:
-    """Whose failure it was, where its own lines do not say: peers that saw one local rank go, then the launcher's word."""
+def whose(first: Sighting, events: Sequence[Event], activity: Sequence[RankActivity], world_size: int | None) -> Rank | None:
+    """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, then the
+    launcher's word."""
     if first.rank is not None:
         return first.rank
+    if len(activity) == 1 and world_size in (None, 1):
+        return activity[0].rank
     gone = {e.fields["closed_by_local_rank"] for e in events if isinstance(e.fields.get("closed_by_local_rank"), int)}
     if len(gone) == 1 and first.kind in ("fatal_signal", "exit", "native"):
         number = gone.pop()

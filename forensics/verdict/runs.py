@@ -71,7 +71,7 @@ def analyse(run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding],
         judgement = Judgement(Category.HANG_OR_WATCHDOG, Confidence.ESTABLISHED, title="A collective waited until its time limit")
     if cast.outside and judgement.finding is None:
         judgement = Judgement(judgement.category, Confidence.HYPOTHESIS if judgement.category is not Category.UNKNOWN else Confidence.UNKNOWN, None, judgement.title, judgement.others)
-    owner = whose(primary.first, run.events)
+    owner = whose(primary.first, run.events, intake.activity, facts.world_size)
     waited = judgement.category in _WAITED
     if not waited:
         hang = None
