@@ -12,12 +12,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from forensics.cli.output import let_go_of_stdout
 from forensics.cli.talk import complain, tell_interrupted
 from forensics.errors import ExitCode, ForensicsError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: name -> (module, attribute, one line for --help); in the order of --help
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -58,6 +62,17 @@ class Commands(click.Group):
             return None
         found = getattr(importlib.import_module(module), attribute)
         assert isinstance(found, click.Command)
+        return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands, and what the default command would take in their place."""
+        found = super().shell_complete(ctx, incomplete)
+        default = self.get_command(ctx, "analyze")
+        assert default is not None
+        with default.make_context("analyze", [], parent=ctx, resilient_parsing=True) as inner:
+            found += default.shell_complete(inner, incomplete)
+            if not incomplete.startswith("-"):
+                found += default.params[0].shell_complete(inner, incomplete)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
