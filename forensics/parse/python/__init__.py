@@ -12,11 +12,12 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
 from forensics.model.source import LogLine
-from forensics.parse.python.blocks import blocks_of
+from forensics.parse.python.blocks import Block, blocks_of
 from forensics.parse.python.dumps import dumps_of
 from forensics.parse.python.events import event_of
 from forensics.parse.python.lanes import Lane, lanes_of, regions, squeezed
 from forensics.parse.python.messages import messages_of
+from forensics.parse.python.windows import windows, woven_blocks
 
 __all__ = ["ANCHORS", "parse"]
 
@@ -46,10 +47,20 @@ def parse(intake: Intake) -> list[Event]:
     events: list[Event] = []
     for lane in _lanes(intake.lines):
         events += dumps_of(lane)
-        events += (event for block in blocks_of(lane) if (event := event_of(block)) is not None)
+        events += (event for block in _blocks(lane) if (event := event_of(block)) is not None)
     claimed = {(e.span.source, n) for e in events for n in range(e.span.first_line, e.span.last_line + 1)}
     events += messages_of(intake.lines, claimed)
     return events
+
+
+def _blocks(lane: Lane) -> Iterator[Block]:
+    """The lane's blocks: woven windows taken apart, what lies between them read from top to bottom."""
+    start = 0
+    for first, end in windows(lane.items):
+        yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:first]))
+        yield from woven_blocks(lane.items, first, end)
+        start = end
+    yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:]) if start else lane)
 
 
 def _lanes(lines: Sequence[LogLine]) -> Iterator[Lane]:

@@ -26,7 +26,8 @@ MESSAGE_LINES, NOISE_LINES = 400, 40
 @dataclass(slots=True)
 class Block:
     """items: the lines, heading line not among them; heading: what stands before "Traceback" or above it; headed: the header
-    line is there; raised: the exception line is there; ambiguous: lines that may be another writer's."""
+    line is there; raised: the exception line is there; ambiguous: lines of the window it was woven in that could not be placed
+    (all of its own where alike > 0: that many woven tracebacks say the same words)."""
 
     items: list[Item] = field(default_factory=list)
     heading: str = ""
@@ -34,6 +35,7 @@ class Block:
     headed: bool = True
     raised: bool = False
     ambiguous: int = 0
+    alike: int = 0
 
 
 #: what starts something new at the margin of a lane that names no writer
@@ -127,7 +129,7 @@ class _Walker:
         self.now = Block(headed=item.kind is Kind.HEAD)
         self.grouped = "+ Exception Group" in item.line.text
         if item.kind is Kind.HEAD:
-            self.now.heading = _heading(item.line.text)
+            self.now.heading = heading_of(item.line.text)
             if not self.now.heading and at:
                 above = self.lane.items[at - 1]
                 taken = bool(self.blocks) and self.blocks[-1].items[-1] is above
@@ -241,7 +243,7 @@ def _before_header(text: str) -> str:
     return text[: max(text.find(HEADER), 0)].rstrip(" ─━╭┏")
 
 
-def _heading(text: str) -> str:
+def heading_of(text: str) -> str:
     """What stands before "Traceback" in its line, without colon."""
     head = _before_header(text)
     for word in ("Original", "Exception Group", "+"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
@@ -48,8 +49,16 @@ def event_of(block: Block) -> Event | None:
         level=first.level,
         parser="python",
         stream=told.stream,
-        fields={} if complete else {"complete": False},
+        fields=_fields(block, complete),
     )
+
+
+def _fields(block: Block, complete: bool) -> dict[str, Any]:
+    """complete: False where header or exception line are missing; indistinguishable: that many woven tracebacks are alike."""
+    fields: dict[str, Any] = {} if complete else {"complete": False}
+    if block.alike:
+        fields["indistinguishable"] = block.alike
+    return fields
 
 
 def _with_quoted(found: Sequence[Raised]) -> list[Raised]:
