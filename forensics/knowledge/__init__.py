@@ -10,6 +10,7 @@ The tables are TOML under signatures/facts; they load when first asked for.
 from __future__ import annotations
 
 from forensics.knowledge.architectures import Target, can_run, parse_target, runs_on
+from forensics.knowledge.collecting import anchors, collect, commands_from, versions_from
 from forensics.knowledge.families import (
     Support,
     families,
@@ -19,11 +20,13 @@ from forensics.knowledge.families import (
     family_facts,
     supported,
 )
-from forensics.knowledge.gpus import Chip, Product, chip, chips, find_gpu, gpu_of, products, sms
-from forensics.knowledge.kernels import decode_kernel
+from forensics.knowledge.gpus import Chip, Product, chip, chips, find_gpu, gpu_named, gpu_of, products, sms
+from forensics.knowledge.kernels import decode_kernel, find_kernels
+from forensics.knowledge.settings import Command, canonical, settings_from
 
 __all__ = [
-    "Chip", "Product", "Support", "Target", "can_run", "chip", "chips", "decode_kernel", "families",
-    "families_for_symbol", "families_on", "family", "family_facts", "find_gpu", "gpu_of", "parse_target", "products",
-    "runs_on", "sms", "supported",
+    "Chip", "Command", "Product", "Support", "Target", "anchors", "can_run", "canonical", "chip", "chips", "collect",
+    "commands_from", "decode_kernel", "families", "families_for_symbol", "families_on", "family", "family_facts",
+    "find_gpu", "find_kernels", "gpu_named", "gpu_of", "parse_target", "products", "runs_on", "settings_from", "sms",
+    "supported", "versions_from",
 ]  # fmt: skip

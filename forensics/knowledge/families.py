@@ -128,6 +128,15 @@ def families_for_symbol(text: str) -> list[KernelFamily]:
     return [family(id) for id in found]
 
 
+def symbol_in(text: str, row: KernelFamily) -> str | None:
+    """The symbol of the family that stands in the text, as written there."""
+    pattern, owners = _symbol_pattern()
+    for match in pattern.finditer(text[:_MAX_TEXT]):
+        if match.lastindex and owners[match.lastindex - 1] == row.id:
+            return match[0]
+    return None
+
+
 def families_on(sm: str) -> list[KernelFamily]:
     """Families that list the GPU. Raises UsageError where `sm` is no architecture."""
     return [row for row in families() if supported(row.id, sm).answer == "yes"]

@@ -175,4 +175,6 @@ def gpu_named(name: str) -> Gpu | None:
     found = find_gpu(name)
     if len(found) != 1:
         return None
+    if found[0].name is None:
+        return found[0]
     return Gpu(name=name.strip(), sm=found[0].sm, family=found[0].family, smem_optin_bytes=found[0].smem_optin_bytes)

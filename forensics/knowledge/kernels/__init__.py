@@ -8,12 +8,14 @@ One module a grammar, with the grammar at its head; `decode_kernel` asks them in
 from __future__ import annotations
 
 from forensics.knowledge.kernels import trtllm_fmha, trtllm_gemm
+from forensics.knowledge.kernels.finding import KERNEL_ANCHORS, candidates
 from forensics.knowledge.kernels.naming import MAX_NAME
 from forensics.model import KernelName
 
-__all__ = ["decode_kernel"]
+__all__ = ["KERNEL_ANCHORS", "decode_kernel", "find_kernels"]
 
 _DECODERS = (trtllm_gemm.decode, trtllm_fmha.decode)
+_MAX_FOUND = 50
 
 
 def decode_kernel(name: str) -> KernelName:
@@ -23,3 +25,14 @@ def decode_kernel(name: str) -> KernelName:
         if found := decode(name):
             return found
     return KernelName(name=name)
+
+
+def find_kernels(text: str) -> list[KernelName]:
+    """Kernel names that stand in a text and that a grammar decodes, in order of appearance, each once, at most 50."""
+    found: dict[str, KernelName] = {}
+    for name in candidates(text):
+        if name not in found and (decoded := decode_kernel(name)).grammar is not None:
+            found[name] = decoded
+            if len(found) >= _MAX_FOUND:
+                break
+    return list(found.values())

@@ -1,0 +1,77 @@
+"""Which engine or framework wrote the log. In: frames and the first lines; out: a name. Sample:
+
+    File "/usr/lib/python3/dist-packages/sglang/srt/managers/scheduler.py", line 2500, in run_scheduler_process  -> "sglang"
+
+Each engine's pattern (signatures/facts/engines.toml) is tried on the head of every source and on the files of all frames; the
+heaviest wins, and an engine's frames inside one that wraps it do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from forensics.data import table
+from forensics.ingest.intake import Intake
+from forensics.model import Event
+
+_MAX_TEXTS = 6_000
+_HEAD = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A row of the table."""
+
+    name: str
+    title: str
+    weight: int
+    pattern: re.Pattern[str]
+    wraps: tuple[str, ...]
+
+
+@cache
+def engines() -> tuple[Engine, ...]:
+    """The engines of the table."""
+    return tuple(
+        Engine(row["name"], row["title"], row["weight"], re.compile(row["pattern"]), tuple(row.get("wraps", ())))
+        for row in table("facts/engines")["engine"]
+    )
+
+
+def engine(intake: Intake, events: Sequence[Event]) -> str | None:
+    """The engine's name as in the table ("sglang"), None where nothing shows one."""
+    seen: dict[str, int] = {}
+    for text in _texts(intake, events):
+        for row in engines():
+            if row.pattern.search(text):
+                seen[row.name] = seen.get(row.name, 0) + 1
+    if not seen:
+        return None
+    wrapped = {name for row in engines() if row.name in seen for name in row.wraps}
+    rows = [row for row in engines() if row.name in seen and row.name not in wrapped] or [r for r in engines() if r.name in seen]
+    return max(rows, key=lambda row: (row.weight * min(seen[row.name], 50), row.weight)).name
+
+
+def _texts(intake: Intake, events: Iterable[Event]) -> Iterator[str]:
+    """First lines of every source, then files and modules of all frames, each text once."""
+    budget = _MAX_TEXTS
+    lines = intake.lines
+    shown = {index for index in range(min(len(lines), _HEAD))}
+    shown.update(index for index, line in enumerate(lines) if line.number <= _HEAD)
+    for index in sorted(shown)[: _MAX_TEXTS // 2]:
+        budget -= 1
+        yield lines[index].raw[:600]
+    once: set[str] = set()
+    for event in events:
+        chain = event.chain.exceptions if event.chain else ()
+        stacks = [*(e.frames for e in chain), *(s.frames for s in event.stacks)]
+        for text in (event.message[:300], *(f.file or f.module or f.function for frames in stacks for f in frames[:80])):
+            if text and text not in once:
+                once.add(text)
+                budget -= 1
+                yield text
+        if budget <= 0:
+            return
