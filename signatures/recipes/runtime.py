@@ -290,7 +290,8 @@ def decide(script, options, states, error, output):
             return "reproduced", f"{options['target']} refuses it ({refused['kind']}): {refused['message'][:500]}"
         if error:
             return "different_failure", f"{error.get('type') or error['kind']}: {error['message'][:500]}"
-        return "works", f"it compiles for {options['target']}; that says nothing about running it"
+        details = next((state["details"] for state in states if state.get("details")), {})
+        return "works", f"it compiles for {details.get('target', options['target'])}; that says nothing about running it"
     if error is None:
         if not any(state["state"] == "worked" for state in states):
             return "different_failure", "the child ended without a word"
