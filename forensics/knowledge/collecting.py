@@ -16,7 +16,7 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.knowledge.devices import device_rules, devices
 from forensics.knowledge.engines import engine
-from forensics.knowledge.families import families_for_symbol, family, symbol_in
+from forensics.knowledge.families import family, symbols_in
 from forensics.knowledge.gpus import find_gpu, gpu_of
 from forensics.knowledge.kernels import KERNEL_ANCHORS, find_kernels
 from forensics.knowledge.linerules import LineRule, Sightings, rule_anchors
@@ -187,11 +187,11 @@ def _families(events: Sequence[Event]) -> Iterator[FamilyUse]:
     """Families in use: by symbols and kernel names in messages and frames."""
     once: set[tuple[str, int, int]] = set()
     for text, span in _texts(events):
-        for row in families_for_symbol(text):
-            key = (row.id, span.source, span.first_line)
+        for symbol, id in symbols_in(text):
+            key = (id, span.source, span.first_line)
             if key not in once and len(once) < _MAX_FAMILIES:
                 once.add(key)
-                yield FamilyUse(row, symbol_in(text, row) or row.id, span)
+                yield FamilyUse(family(id), symbol, span)
         for name in find_kernels(text):
             if name.family and (name.family, span.source, span.first_line) not in once:
                 once.add((name.family, span.source, span.first_line))

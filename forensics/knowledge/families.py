@@ -106,35 +106,64 @@ def family_facts(id: str) -> FamilyFacts:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Symbols:
+    """Symbols by how they are found: whole words, word patterns by their fixed head, and texts with separators in them."""
+
+    words: Mapping[str, tuple[str, ...]]
+    heads: tuple[str, ...]
+    globs: tuple[tuple[str, re.Pattern[str] | None, str], ...]
+    paths: tuple[tuple[str, re.Pattern[str], str], ...]
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_*]+\Z")
+
+
 @cache
-def _symbol_pattern() -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """One alternation over all symbols, longest first, and the family id of each group."""
-    pairs = sorted(((symbol, row["id"]) for row in _rows().values() for symbol in row["symbols"]), key=lambda p: -len(p[0]))
-    parts = []
-    for symbol, _ in pairs:
-        body = re.escape(symbol).replace(r"\*", r"[A-Za-z0-9_.]{0,300}?")
-        head = "[Bb]" + body[1:] if symbol.startswith("bmm_") else "[Gg]" + body[1:] if symbol.startswith("gemm_") else body
-        parts.append(f"({head})" + ("" if symbol.endswith("*") else r"(?![A-Za-z0-9_])"))
-    return re.compile(r"(?<![A-Za-z0-9_])(?:" + "|".join(parts) + ")"), tuple(id for _, id in pairs)
+def _symbols() -> _Symbols:
+    words: dict[str, list[str]] = {}
+    globs: list[tuple[str, re.Pattern[str] | None, str]] = []
+    paths: list[tuple[str, re.Pattern[str], str]] = []
+    for row in _rows().values():
+        for symbol in row["symbols"]:
+            body = re.escape(symbol).replace(r"\*", "[A-Za-z0-9_.]{0,300}")
+            if not _PLAIN.match(symbol):
+                fixed = symbol.split("*")[0]
+                paths.append((fixed, re.compile(rf"(?<![A-Za-z0-9_]){body}(?![A-Za-z0-9_])"), row["id"]))
+            elif "*" in symbol:
+                whole = None if symbol.count("*") == 1 and symbol.endswith("*") else re.compile(body)
+                for head in {symbol, symbol[0].upper() + symbol[1:]}:
+                    globs.append((head.split("*")[0], whole, row["id"]))
+            else:
+                words.setdefault(symbol, []).append(row["id"])
+    globs.sort(key=lambda g: -len(g[0]))
+    return _Symbols({w: tuple(ids) for w, ids in words.items()}, tuple(g[0] for g in globs), tuple(globs), tuple(paths))
+
+
+def symbols_in(text: str) -> list[tuple[str, str]]:
+    """Symbols of the table that stand in a text, each with its family's id, in order of appearance."""
+    table_ = _symbols()
+    text = text[:_MAX_TEXT]
+    found: dict[tuple[str, str], int] = {}
+    for match in _WORD.finditer(text):
+        word = match[0]
+        for id in table_.words.get(word, ()):
+            found.setdefault((word, id), match.start())
+        if word.startswith(table_.heads):
+            for head, whole, id in table_.globs:
+                if word.startswith(head) and (whole is None or whole.match(word)):
+                    found.setdefault((word, id), match.start())
+                    break
+    for fixed, body, id in table_.paths:
+        if fixed in text and (there := body.search(text)):
+            found.setdefault((there[0], id), there.start())
+    return sorted(found, key=lambda pair: found[pair])
 
 
 def families_for_symbol(text: str) -> list[KernelFamily]:
     """Families whose symbols stand in a text (a frame, a message, a kernel name), in order of appearance, each once."""
-    pattern, owners = _symbol_pattern()
-    found: dict[str, None] = {}
-    for match in pattern.finditer(text[:_MAX_TEXT]):
-        if match.lastindex:
-            found[owners[match.lastindex - 1]] = None
-    return [family(id) for id in found]
-
-
-def symbol_in(text: str, row: KernelFamily) -> str | None:
-    """The symbol of the family that stands in the text, as written there."""
-    pattern, owners = _symbol_pattern()
-    for match in pattern.finditer(text[:_MAX_TEXT]):
-        if match.lastindex and owners[match.lastindex - 1] == row.id:
-            return match[0]
-    return None
+    return [family(id) for id in dict.fromkeys(id for _, id in symbols_in(text))]
 
 
 def families_on(sm: str) -> list[KernelFamily]:
