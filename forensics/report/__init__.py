@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from forensics.report.blocks import ReproOffer
 
 #: what `render` can make, in the order of --help
-FORMATS = ("console", "json", "markdown")
+FORMATS = ("console", "json", "markdown", "html")
 
 __all__ = ["FORMATS", "render"]
 
@@ -43,4 +43,9 @@ def render(
         from forensics.report.view import view
 
         return write_markdown(view(incident, repro), explain=explain)
+    if format == "html":
+        from forensics.report.html import write as write_html
+        from forensics.report.view import view
+
+        return write_html(view(incident, repro), repro)
     raise UsageError(f"unknown format {format!r}", help="one of " + ", ".join(FORMATS))

@@ -130,10 +130,11 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text."""
+    """Rows of text. ranks: the labels of the ranks each row is about, where it is about some."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    ranks: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

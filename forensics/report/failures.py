@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from forensics.model.source import Evidence
 from forensics.model.stack import Frame
-from forensics.model.verdict import Incident, Owner
+from forensics.model.verdict import Failure, Incident, Owner
 from forensics.report.blocks import Block, FrameRow, Path, Quote, Quotes, Section, Stack, Step, Table
 from forensics.report.naming import ROLES, Names, frame_place
 from forensics.report.text import block, one_line, visible, words
@@ -58,7 +58,13 @@ def failures(incident: Incident, names: Names) -> Section | None:
     if not rows:
         return None
     columns = ("role", "ranks", "time", "failure", "why this role", "where in the log")
-    return Section("failures", "Failures in causal order", (Table(columns, tuple(rows)),), detail=True)
+    table = Table(columns, tuple(rows), tuple(_labels(one) for one in incident.failures))
+    return Section("failures", "Failures in causal order", (table,), detail=True)
+
+
+def _labels(failure: Failure) -> tuple[str, ...]:
+    whose = failure.ranks or ((failure.rank,) if failure.rank else ())
+    return tuple(one_line(rank.label, 40) for rank in whose)
 
 
 def stacks(incident: Incident) -> Section | None:
