@@ -105,12 +105,11 @@ class Matcher:
         return Hit(subject, context, captures)
 
     def _is_quoted(self, one: Signature, subject: Subject) -> bool:
-        """True where the text stands in a line that shows what a user of the service wrote."""
-        if subject.span.last_line > subject.span.first_line:
-            return False
-        at = [line.raw.find(w) for line in self.subjects.lines_of(subject.span) for w in (*one.literals, *one.any_literals)]
-        places = [place for place in at if place > 0]
-        return bool(places) and quotes_a_user(self.subjects.lines_of(subject.span)[0].raw, min(places))
+        """True where the text stands only in lines that show what a user of the service wrote."""
+        wanted = (*one.literals, *one.any_literals)
+        places = [(line.raw, line.raw.find(w)) for line in self.subjects.lines_of(subject.span)[-200:] for w in wanted]
+        places = [(raw, at) for raw, at in places if at >= 0]
+        return bool(places) and all(quotes_a_user(raw, at) for raw, at in places)
 
     def _surroundings_fit(self, one: Signature, subject: Subject) -> bool:
         near, not_near = one.rest.get("nearby", ()), one.rest.get("not_nearby", ())

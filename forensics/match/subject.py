@@ -85,9 +85,18 @@ class Subjects:
     def __init__(self, intake: Intake, events: Sequence[Event]) -> None:
         self.intake, self.events = intake, events
         self._event_subjects: dict[int, Subject] = {}
-        self.event_texts = Joined([text_of(event) for event in events], _TEXT_END)
+        self.event_texts = Joined([self._text_of(event) for event in events], _TEXT_END)
         self.line_texts = Joined([line.text for line in intake.lines], _LINE_END)
         self._code = self._code_lines()
+
+    def _text_of(self, event: Event) -> str:
+        """What an event says; of one that is no exception its first line too, which holds what its parser took apart."""
+        text = text_of(event)
+        if event.chain is not None:
+            return text
+        first, last = self._around(Span(event.span.source, event.span.first_line, event.span.first_line), 0)
+        line = self.intake.lines[first].text if first < last else ""
+        return text if line in text else f"{line}\n{text}"
 
     def event_subject(self, index: int) -> Subject:
         """The subject of an event."""
