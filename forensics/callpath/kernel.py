@@ -17,7 +17,10 @@ from forensics.model.verdict import Owner
 
 _TORCH_OP = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)")
 _OP_CALL = re.compile(r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z]\w{5,})\(")
+#: what a library's functions around its kernels begin with
+_HELPERS = ("_", "<", "get_", "gen_", "run", "build", "load", "begin_", "init_")
 _SAID = (
+    re.compile(r"\b(Batch(?:Prefill|Decode)\w+Kernel)\b"),
     re.compile(r"\b([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"),
     re.compile(r"\b(Batch\w+|Single\w+(?:Prefill|Decode)\w*)(?:::(\w+)|(?= failed with error))"),
     re.compile(r"\b[Kk]ernel(?:[ _][Nn]ame)?\s*[:=]\s*[\"'`]?([A-Za-z_][\w:<>~]{5,300})"),
@@ -55,21 +58,8 @@ def _decoded(text: str) -> KernelName | None:
 
 def _symbol(texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: Sequence[Span]) -> KernelName | None:
     """An op or kernel that only has a symbol: told by name, with the family where the op table knows it."""
-    name = None
-    innermost = list(reversed(frames))
-    for frame in innermost[:14]:
-        name = _of_frame(frame)
-        if name:
-            break
-    if name is None:
-        for text in texts:
-            for pattern in _SAID:
-                match = pattern.search(text[:4_000])
-                if match:
-                    name = match[0] if "::" in match[0] and not match[0].startswith("'") else match[1]
-                    break
-            if name:
-                break
+    innermost = list(reversed(frames))[:14]
+    name = next((found for frame in innermost if (found := _launched(frame))), None) or _said(texts) or next((found for frame in innermost if (found := _library(frame))), None)
     use = next((use for use in facts.families if any(span.overlaps(use.span) for span in spans)), None)
     if name is None and use is not None and re.fullmatch(r"[\w:.]{6,}", use.via):
         name = use.via
@@ -79,7 +69,8 @@ def _symbol(texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: 
     return KernelName(name, op=family.title if family else None, family=family.id if family else None)
 
 
-def _of_frame(frame: Frame) -> str | None:
+def _launched(frame: Frame) -> str | None:
+    """The kernel or registered op that a frame's code line starts."""
     kernel = launched(frame)
     if kernel is not None and owner_of(frame) is not Owner.RUNTIME:
         return kernel
@@ -88,8 +79,21 @@ def _of_frame(frame: Frame) -> str | None:
     if op:
         return op[2] if op[2] != "default" else op[1]
     call = _OP_CALL.search(code)
-    if call:
-        return call[1]
-    if owner_of(frame) is Owner.KERNEL_LIBRARY and frame.file and not frame.function.startswith(("_", "<", "get_", "gen_", "run", "build", "load")):
-        return frame.function if "_" in frame.function else None
+    return call[1] if call else None
+
+
+def _said(texts: Sequence[str]) -> str | None:
+    """The kernel or op that a message names."""
+    for text in texts:
+        for pattern in _SAID:
+            match = pattern.search(text[:4_000])
+            if match:
+                return match[0] if "::" in match[0] and not match[0].startswith("'") else match[1]
     return None
+
+
+def _library(frame: Frame) -> str | None:
+    """The entry point of a kernel library."""
+    if owner_of(frame) is not Owner.KERNEL_LIBRARY or not frame.file or frame.function.startswith(_HELPERS):
+        return None
+    return frame.function if "_" in frame.function else None

@@ -28,6 +28,7 @@ _KERNEL_FAILED = re.compile(
     r"invalid program counter|hipErrorLaunchFailure|LAUNCH_FAILED|hardware exception|asynchronously reported|uncorrectable ECC",
     re.IGNORECASE,
 )
+_IN_LAYERS = re.compile(r"/(?:layers|ops|attention|kernels|moe|quantization|lora|modules)/")
 _BLOCKING = re.compile(r"(?:CUDA|HIP|AMD_SERIALIZE)_(?:LAUNCH_BLOCKING|KERNEL)\s*=\s*[13]")
 
 
@@ -104,7 +105,7 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
             found.append((name.strip("_"), 6))
     elif owner is Owner.USER:
         found.append((name if name != "<module>" else path.rsplit("/", 1)[-1], 4 if name not in _DULL else 0))
-    elif owner is Owner.ENGINE and "/layers/" in path and name not in _DULL:
+    elif owner is Owner.ENGINE and _IN_LAYERS.search(path) and name not in _DULL:
         found.append((name.strip("_"), 5))
     layer = called(frame) if owner in (Owner.USER, Owner.ENGINE) or is_model_file(path) else None
     if layer is not None and stage is None and (is_model_file(path) or "/layers/" in path or name == "forward" or frame.code and "()(" in frame.code):

@@ -142,6 +142,8 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         found.append(row)
     if first.kind == "device_assert" and not any(row.category is Category.DEVICE_ASSERT for row in found[:1]):
         return Judgement(Category.DEVICE_ASSERT, Confidence.ESTABLISHED, title="An assertion failed inside a kernel")
+    if first.kind == "hardware":
+        return Judgement(Category.DRIVER_OR_HARDWARE, Confidence.ESTABLISHED, title="The hardware or its driver reported a fault")
     if not found:
         return None
     best = found[0]

@@ -60,13 +60,14 @@ def _rows() -> tuple[Consequence, ...]:
 
 
 def _fits(row: Consequence, seen: Sighting) -> bool:
+    """True where a row fits what was raised last and, in a chain, the innermost cause too: a wrapper around a real cause is none."""
     if row.kinds and seen.kind not in row.kinds:
-        return False
-    if row.type and not (seen.type and row.type.search(seen.type)):
         return False
     if row.heading and not row.heading.search(seen.heading[:_LOOKED_AT]):
         return False
-    if row.message and not row.message.search(seen.message[:_LOOKED_AT]):
+    if not _says(row, seen.type, seen.message):
+        return False
+    if len(seen.chain) > 1 and not any(_says(other, seen.root_type, seen.root_message) for other in _rows() if other.type or other.message):
         return False
     if row.function:
         frames = [*seen.frames[:4], *seen.frames[-4:]]
@@ -75,6 +76,12 @@ def _fits(row: Consequence, seen: Sighting) -> bool:
         if not any(row.function.search(frame.function.rsplit(".", 1)[-1]) for frame in frames):
             return False
     return True
+
+
+def _says(row: Consequence, type_: str | None, message: str) -> bool:
+    if row.type and not (type_ and row.type.search(type_)):
+        return False
+    return row.message is None or row.message.search(message[:_LOOKED_AT]) is not None
 
 
 def _inner(row: Consequence, seen: Sighting) -> tuple[str | None, str] | None:
@@ -93,6 +100,7 @@ def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
     """Gives a sighting the role of the first row, then of the first cascade finding, that fits it; others stay without."""
     if seen.handled:
         seen.role, seen.role_why, seen.rule = CausalRole.TEARDOWN, "the exception was caught and went no further", "handled"
+        seen.conditional = True
         return
     for row in _rows():
         if _fits(row, seen):

@@ -43,7 +43,7 @@ def describe(group: Group, role: CausalRole, why: str, facts: Facts, events: Seq
         frames=frames,
         frame_owners=tuple(owner_of(frame) for frame in frames),
         kernel=kernel,
-        rank=first.rank or rank,
+        rank=rank or first.rank,
         time=first.time,
         phase=phase_of(frames, _lifecycle_before(first, events)),
         component=component_of(frames),

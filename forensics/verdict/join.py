@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from forensics.model.event import Event, EventKind
 from forensics.model.verdict import CausalRole
+from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting
 
 _ASSERT_SEEN = re.compile(r"device-side assert(?!ions)|unspecified launch failure|illegal instruction|LAUNCH_FAILED|hipErrorLaunchFailure", re.I)
@@ -33,15 +36,17 @@ def same_process(one: Sighting, other: Sighting) -> bool:
     return True
 
 
-def join(seen: Sequence[Sighting]) -> list[Sighting]:
-    """Folds each failure's several tellings into the one that says most."""
+def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> list[Sighting]:
+    """Folds each failure's several tellings into the one that says most. events: all of the run, for stacks and reports."""
     kept = _absorb_repeated(list(seen))
+    kept = _join_reraised(kept)
     kept = _join_asserts(kept)
     kept = _join_device_errors(kept)
     kept = _join_signals(kept)
     kept = _join_aborts(kept)
     kept = _join_watchdogs(kept)
-    _explain_communication(kept)
+    _explain_waiting(kept, events)
+    _explain_communication(kept, order)
     return kept
 
 
@@ -51,15 +56,23 @@ def _squeezed(text: str) -> str:
 
 def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
     """An error line that only repeats what a traceback says (before, inside or after it) belongs to the traceback."""
-    strong = [s for s in seen if s.weight >= 3]
+    strong = [s for s in seen if s.weight >= 3 and s.kind != "native" or s.weight >= 3 and s.frames]
+    told = [s for s in seen if s.kind == "exit"]
     said = [(s, _squeezed("\n".join((*s.texts, *s.types)))) for s in strong]
     kept = []
     for sighting in seen:
-        if sighting.weight >= 3:
-            kept.append(sighting)
-            continue
         words = _squeezed(sighting.message)
-        home = None
+        if sighting.weight >= 3:
+            home = next((o for o, text in said if o is not sighting and o.span.contains(sighting.span) and o.span != sighting.span and sighting.kind == o.kind == "native" and words in text), None)
+            if home is None:
+                kept.append(sighting)
+            else:
+                home.events += sighting.events
+            continue
+        home = next((o for o in told if o is not sighting and o.weight < sighting.weight and o.span == sighting.span), None)
+        if home is not None:
+            home.events += sighting.events
+            continue
         for other, text in said:
             if other.span.contains(sighting.span) and other.span.first_line == sighting.span.first_line:
                 home = other
@@ -84,6 +97,30 @@ def _tail(words: str) -> str:
 
 def _close(one: Sighting, other: Sighting) -> bool:
     return one.span.source == other.span.source and abs(one.span.first_line - other.span.first_line) < _NEAR
+
+
+def _join_reraised(seen: list[Sighting]) -> list[Sighting]:
+    """An exception whose message repeats an earlier one's behind a prefix was raised from it, though the log lost the link."""
+    gone: set[int] = set()
+    python = [s for s in seen if s.kind == "python" and s.chain and s.role is None]
+    for place, outer in enumerate(python):
+        words = _squeezed(outer.root_message)
+        for inner in reversed(python[max(0, place - 8) : place]):
+            said = _squeezed(inner.message)[:200]
+            if id(inner) in gone or len(said) < 20 or not same_process(inner, outer) or not _close(inner, outer):
+                continue
+            if said in words and not words.startswith(said):
+                first, rest = outer.chain[0], outer.chain[1:]
+                outer.chain = (*inner.chain, replace(first, link=first.link or "context"), *rest)
+                outer.root_type, outer.root_message, outer.frames = inner.root_type, inner.root_message, inner.frames
+                outer.span, outer.time = inner.span, inner.time if inner.time is not None else outer.time
+                outer.heading = outer.heading or inner.heading
+                outer.rank = outer.rank or inner.rank
+                outer.events = [*inner.events, *outer.events]
+                outer.spans = [*inner.spans, *outer.spans]
+                gone.add(id(inner))
+                break
+    return [s for s in seen if id(s) not in gone]
 
 
 def _join_asserts(seen: list[Sighting]) -> list[Sighting]:
@@ -117,22 +154,38 @@ def _phrase(sighting: Sighting) -> str | None:
 def _join_device_errors(seen: list[Sighting]) -> list[Sighting]:
     """The same device error printed by the watchdog, by `terminate` and by the traceback of one process."""
     gone: set[int] = set()
-    python = [(s, _phrase(s)) for s in seen if s.kind in ("python", "device_assert")]
+    told = [(s, _phrase(s)) for s in seen if (s.kind in ("python", "device_assert") or s.typed) and (s.role is None or s.typed)]
     for sighting in seen:
-        if sighting.kind != "native" or sighting.role is not None:
-            continue
-        phrase = _phrase(sighting)
+        phrase = _phrase(sighting) if sighting.kind == "native" and sighting.role is None else None
         if phrase is None:
             continue
-        homes = [s for s, said in python if said == phrase and s.kind == "python" and s.role is None and same_process(s, sighting)]
+        homes = [s for s, said in told if said == phrase and s.kind != "device_assert" and same_process(s, sighting)]
         exact = [s for s in homes if s.rank is not None and sighting.rank is not None] or (homes if len(homes) == 1 or sighting.rank is None else [])
         if exact:
             # The frames that tell the way are the traceback's; when it was first printed is the earlier of both.
             home = min(exact, key=lambda s: abs(s.span.first_line - sighting.span.first_line))
             if sighting.place < home.place and home.rank is not None:
                 home.time = sighting.time if sighting.time is not None else home.time
+            if home.typed:
+                home.role, home.conditional, home.weight = None, False, 3
             home.events += sighting.events
             home.spans += sighting.spans
+            gone.add(id(sighting))
+    kept = [s for s in seen if id(s) not in gone]
+    return _join_queue_errors(kept)
+
+
+def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:
+    """The runtime's word on an aborted queue and the program's abort over it: one failure, whose root is the runtime's word."""
+    gone: set[int] = set()
+    for sighting in seen:
+        if not (sighting.type or "").startswith(("HSA_STATUS", "hipError", "cudaError", "CUDA_ERROR")) or sighting.kind != "native" or sighting.role is not None:
+            continue
+        abort = next((s for s in seen if s is not sighting and s.type == "SIGABRT" and s.kind == "native" and s.place > sighting.place and same_process(s, sighting) and _close(s, sighting)), None)
+        if abort is not None:
+            abort.root_type, abort.root_message = sighting.root_type, sighting.root_message
+            abort.span, abort.events, abort.spans = sighting.span, [*sighting.events, *abort.events], [*sighting.spans, *abort.spans]
+            abort.role, abort.role_why, abort.rule, abort.conditional = None, "", "", False
             gone.add(id(sighting))
     return [s for s in seen if id(s) not in gone]
 
@@ -215,21 +268,54 @@ def _join_watchdogs(seen: list[Sighting]) -> list[Sighting]:
     return [s for s in seen if id(s) not in gone]
 
 
-def _explain_communication(seen: list[Sighting]) -> None:
-    """An NCCL exception that only says "unhandled system error" gets the library's own warning as its root."""
-    warnings = [s for s in seen if s.kind == "message" and s.events[0].kind.value == "communication" and s.role is None]
-    if not warnings:
-        return
+def _explain_waiting(seen: list[Sighting], events: Sequence[Event]) -> None:
+    """Where a time-out has no stack of its own: the stack printed of the failed collective; a desync report is its root."""
+    stacks = [e for e in events if e.kind is EventKind.STACK and e.fields.get("of") == "failed_collective" and e.stacks]
+    report = next((e for e in events if e.fields.get("what") == "desync" and e.message), None)
     for sighting in seen:
-        if sighting.kind not in ("python", "native") or sighting.role is not None:
+        if sighting.kind != "collective_timeout":
+            continue
+        if not sighting.frames:
+            own = [e for e in stacks if e.rank is None or sighting.rank is None or e.rank.number == sighting.rank.number]
+            sighting.frames = own[0].stacks[0].frames if own else ()
+        if report is not None:
+            sighting.root_message = report.message
+            sighting.spans = [*sighting.spans, report.span]
+            sighting.events = [*sighting.events, report]
+
+
+def _explain_communication(seen: list[Sighting], order: Order) -> None:
+    """An NCCL exception that only says "unhandled system error" gets the library's own words as its root: its warning before, or
+    the lines behind (in a newest-first log: above)."""
+    warnings = [s for s in seen if s.kind == "message" and s.events[0].kind is EventKind.COMMUNICATION and s.role is None and s.level in (None, "WARN", "WARNING", "ERROR")]
+    for sighting in seen:
+        if sighting.role is not None or not (sighting.kind in ("python", "native") or sighting.typed):
             continue
         if not any(_COMMUNICATION.search(text) for text in (*sighting.types, *sighting.texts)):
             continue
-        if "Last error:" in sighting.message and len(sighting.message.split("Last error:", 1)[1].strip()) > 10:
+        if sighting.root_message != sighting.message and sighting.root_message not in ("", "None"):
             continue
-        said = [w for w in warnings if same_process(w, sighting) and w.place < sighting.place and w.message and w.level in (None, "WARN", "WARNING", "ERROR")]
+        said = _continuation(sighting, seen, order) or [w for w in warnings if same_process(w, sighting) and w.place < sighting.place and w.message]
         if said:
-            first = said[0]
-            sighting.root_message = first.message
-            sighting.events += first.events
-            sighting.spans += first.spans
+            sighting.root_message = "\n".join(s.message for s in said[:4]) if said[0] not in warnings else said[0].message
+            for other in said[:4]:
+                sighting.events += other.events
+                sighting.spans += other.spans
+
+
+def _continuation(sighting: Sighting, seen: Sequence[Sighting], order: Order) -> list[Sighting]:
+    """Loose error lines that go on where the exception's line ends."""
+    backwards = order.backwards(sighting.span.source)
+    found = []
+    place = sighting.span.first_line if backwards else sighting.span.last_line
+    for step in range(1, 7):
+        number = place - step if backwards else place + step
+        line = next((s for s in seen if s.kind == "message" and s.weight == 2 and s.span.source == sighting.span.source and s.span.first_line <= number <= s.span.last_line), None)
+        if line is None or line.typed and not (line.type or "").startswith("nccl"):
+            break
+        if line is not sighting and "Last error" not in line.message and line.message.strip("{} ") and line not in found:
+            if any(word in line.message for word in ("Received sig", "Traceback")):
+                break
+            found.append(line)
+    told = [s for s in found if not (s.type or "").startswith("nccl")]
+    return (told or found) if any((s.type or "").startswith("nccl") for s in found) else []

@@ -19,6 +19,9 @@ from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
 _MOST_LINES = 20_000
+_DEALT_WITH = re.compile(
+    r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?|will be disabled|not critical|non-fatal)\b"
+)
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 
@@ -84,12 +87,14 @@ def orderly_end(intake: Intake) -> Span | None:
     return None
 
 
-def caught(seen: Sighting) -> bool:
+def caught(seen: Sighting, quotes: Quotes) -> bool:
     """True where the words say that an error was expected and dealt with: logged as a warning, or told as a fallback."""
     if seen.level in ("WARNING", "WARN", "INFO", "DEBUG"):
         return True
     heading = seen.heading[:500]
-    return bool(
-        re.match(r"(?:\W*)(?:WARNING|WARN|INFO|DEBUG)\b", heading)
-        or re.search(r"fall(?:ing|s)? back|fallback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?\b|will be disabled|not critical|non-fatal", heading)
-    )
+    before = quotes.lines(Span(seen.span.source, seen.span.first_line - 1, seen.span.first_line - 1))
+    if not heading and before:
+        if before[0].level in ("WARNING", "WARN"):
+            return True
+        heading = before[0].text[:500]
+    return bool(re.match(r"\W*(?:WARNING|WARN|INFO|DEBUG)\b", heading) or _DEALT_WITH.search(heading))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from forensics.model.event import Event, EventKind, ProcessExit
@@ -13,6 +14,9 @@ from forensics.model.verdict import CausalRole, RankRow
 from forensics.verdict.hang import Hang
 from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
+
+#: a message that names the rank it is about: "… Device acquire failed. rank=0"
+_SAYS = re.compile(r"\brank=(\d{1,6})\b")
 
 _WEIGHT = {CausalRole.INITIATING: 5, CausalRole.SAME: 4, CausalRole.CASCADE: 3, CausalRole.UNKNOWN: 2, CausalRole.TEARDOWN: 1}
 
@@ -46,17 +50,25 @@ def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tu
 def whose(first: Sighting, events: Sequence[Event], activity: Sequence[RankActivity], world_size: int | None) -> Rank | None:
     """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, then the
     launcher's word."""
-    if first.rank is not None:
+    if first.rank is not None and first.rank.number is not None:
         return first.rank
-    if len(activity) == 1 and world_size in (None, 1):
+    if len(activity) == 1 and world_size in (None, 1) and activity[0].rank.number is not None:
         return activity[0].rank
+    own = first.rank
     gone = {e.fields["closed_by_local_rank"] for e in events if isinstance(e.fields.get("closed_by_local_rank"), int)}
     if len(gone) == 1 and first.kind in ("fatal_signal", "exit", "native"):
         number = gone.pop()
-        return Rank(f"local rank {number}", number, (("local", number),))
+        return Rank(f"local rank {number}", number, (("local", number),), own.node if own else None, own.pid if own else None)
+    said = next((m for text in (first.root_message, first.message) if (m := _SAYS.search(text[:2_000]))), None)
+    if said is not None:
+        return Rank(f"rank {said[1]}", int(said[1]))
     named = [e.rank for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e)]
     keys = {r.key for r in named}
-    return named[0] if named and (len(keys) == 1 or first.kind == "exit") else None
+    if named and (len(keys) == 1 or first.kind == "exit"):
+        return named[0]
+    if world_size == 1 and own is None:
+        return Rank("rank 0", 0)
+    return own
 
 
 def _failed(event: Event) -> bool:

@@ -23,6 +23,10 @@ _COMMUNICATES = re.compile(
 _DEADLY = re.compile(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|134|-7|135)$")
 
 
+#: errors that break a device context for good: whoever prints them, they are why
+_HARD = re.compile(r"illegal memory access|device-side assert(?!ions)|unspecified launch failure|misaligned address|no kernel image|uncorrectable ECC|out of memory", re.I)
+
+
 @dataclass(slots=True)
 class Cast:
     """The groups of a run in causal order with their roles. outside: the log holds only consequences; why: by index of group."""
@@ -58,17 +62,23 @@ def assign(groups: Sequence[Group], order: Order, quotes: Quotes) -> Cast:
 def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bool]:
     """The first of the best class that has one: certain failures, printed errors, deadly exits, consequences of something unseen."""
     free = [g for g in ordered if g.first.role is None]
-    certain = [g for g in free if g.first.weight >= 3]
+    certain = [g for g in free if g.first.weight >= 3 or g.first.typed]
     if certain:
         return _first_fatal(certain, quotes), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
     deadly = [g for g in free if g.first.weight == 1 and g.first.type and _DEADLY.search(g.first.type)]
     conditional = [g for g in ordered if g.first.conditional]
-    own = [g for g in conditional if g.first.weight >= 3 and g.first.inner is None]
+    hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
     wrapped = [g for g in conditional if g.first.inner is not None]
-    for choice, outside in ((wrapped, False), (deadly if not own else [], False), (printed, False), (own, False), (conditional, False), (free, False), (list(ordered), True)):
+    own = [g for g in conditional if g.first.weight >= 3 and g.first.inner is None]
+    cascades = [g for g in own if g.first.role is CausalRole.CASCADE or g.first.rule == "handled"]
+    classes = (hard, wrapped, deadly, cascades, printed, own, conditional)
+    for choice in classes:
         if choice:
-            return choice[0], outside
+            return choice[0], False
+    for choice in (free, list(ordered)):
+        if choice:
+            return choice[0], choice[0].first.role is not None
     return None, False
 
 
@@ -78,11 +88,23 @@ def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:
         first = group.first
         if first.kind in ("hardware", "oom_kill", "fatal_signal"):
             return group
+        if _another_attempt(first, certain[place + 1].first):
+            continue
         following = next((g for g in certain[place + 1 :] if g.first.span.source == first.span.source), None)
         later = aftermath(quotes, first.span, first.stream, following.first.span if following else None)
-        if not (later.working >= 2 or later.calm >= 3 or caught(first)):
+        if not (later.working >= 2 or later.calm >= 3 or caught(first, quotes)):
             return group
     return certain[-1]
+
+
+def _another_attempt(first: Sighting, following: Sighting) -> bool:
+    """True where two programs ended one after the other: each traceback begins in a script of its own, and no process is named."""
+    if first.rank is not None or following.rank is not None or first.kind != "python" or following.kind != "python":
+        return False
+    tops = [s.chain[-1].frames[0] if s.chain and s.chain[-1].frames else None for s in (first, following)]
+    if any(top is None or top.function != "<module>" for top in tops):
+        return False
+    return tops[0].file != tops[1].file  # type: ignore[union-attr]
 
 
 def _role(group: Group, primary: Group, start: tuple[int, float, int, int], order: Order) -> tuple[CausalRole, str]:

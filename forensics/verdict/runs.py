@@ -55,7 +55,7 @@ class Analysis:
 
 def analyse(run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding], quotes: Quotes, order: Order) -> Analysis:
     """Concludes one run."""
-    groups = fold(join(_sightings(run, findings)))
+    groups = fold(join(_sightings(run, findings), run.events, order))
     cast = assign(groups, order, quotes)
     hang = explain_hang(run.events, intake.activity, facts.world_size)
     primary = cast.primary
@@ -118,7 +118,7 @@ def _survived(primary: Group, cast: Cast, run: Run, quotes: Quotes) -> Status | 
         return None
     if fatal:
         return None
-    if all(caught(m) for g in cast.groups for m in g.members if m.weight >= 3 and m.role is None) and (later.working or later.ended or later.calm):
+    if all(caught(m, quotes) for g in cast.groups for m in g.members if m.weight >= 3 and m.role is None) and (later.working or later.ended or later.calm):
         return Status.HEALTHY
     if later.went_on:
         return Status.DEGRADED if serving(run.events) or later.working >= 2 else None

@@ -29,6 +29,13 @@ _WEIGHT = {
     EventKind.PROCESS_EXIT: 1,
 }
 
+#: "Last error:" of NCCL >= 2.14 inside c10d's message
+_LAST_ERROR = re.compile(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTILINE)
+_EXCEPTION = re.compile(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
+_BUILD = re.compile(r"Ninja build failed|ninja: build stopped|Error building extension|returned non-zero exit status|nvcc|Error compiling")
+#: the compiler's first complaint
+_COMPILER = re.compile(r"^.{0,400}?\b(?:fatal )?error(?: [A-Z]?\d+)?: .{1,600}$", re.MULTILINE)
+
 _KIND = {
     EventKind.PYTHON: "python",
     EventKind.NATIVE: "native",
@@ -79,6 +86,11 @@ class Sighting:
     def place(self) -> tuple[int, int]:
         """Where it stands in the log."""
         return (self.span.source, self.span.first_line)
+
+    @property
+    def typed(self) -> bool:
+        """True for an exception that was printed without its traceback."""
+        return self.kind == "message" and self.type is not None and _EXCEPTION.search(self.type) is not None
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -139,6 +151,14 @@ def sight(event: Event) -> Sighting | None:
         assertion = event.fields.get("assertion")
         if isinstance(assertion, str) and assertion not in seen.message:
             seen.root_message = seen.message = f"Assertion `{assertion}` failed."
+    said = _LAST_ERROR.search(seen.root_message) if event.chain is not None else None
+    if said is not None and said[1].strip():
+        # NCCL puts its library's own words last; what stands before them is only the kind of call that failed.
+        seen.root_message = said[1].strip()
+    elif len(seen.root_message) > 600 or _BUILD.search(seen.root_message[:4_000]):
+        built = _COMPILER.search("\n".join([seen.root_message, seen.message])[:200_000]) if _BUILD.search(seen.message[:4_000] + seen.root_message[:4_000]) else None
+        if built is not None:
+            seen.root_message = built[0].strip()
     exit_ = event.fields.get("exit")
     if isinstance(exit_, ProcessExit) and seen.type is None:
         seen.type = seen.root_type = exit_.signal or (f"exit {exit_.code}" if exit_.code is not None else None)
