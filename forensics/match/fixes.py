@@ -2,7 +2,8 @@
 
     --moe-runner-backend flashinfer_trtllm on sm_120 -> left out: knowledge says that backend has no kernel there
 
-A fix whose conditions are known not to hold is left out; one whose conditions cannot be checked stays, as a hypothesis.
+A fix whose conditions are known not to hold, or that is for another model than the one that failed, is left out; one whose
+conditions cannot be checked stays, as a hypothesis.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from forensics.match.signature import Signature
 from forensics.model.knowledge import Facts
 from forensics.model.verdict import Confidence, Fix
 
+#: the parts of a model that have settings of their own
+_MODELS = ("target_model", "draft_model")
+
 
 def fixes_of(one: Signature, context: Context, facts: Facts, say: Callable[[str], str]) -> tuple[Fix, ...]:
     """The fixes to show for a match, in the signature's order."""
@@ -21,7 +25,8 @@ def fixes_of(one: Signature, context: Context, facts: Facts, say: Callable[[str]
     for table in one.fixes:
         fits = holds(table["when"], facts, context) if "when" in table else True
         excluded = holds(table["unless"], facts, context) is True if "unless" in table else False
-        if fits is False or excluded:
+        elsewhere = table.get("component") in _MODELS and context.component in _MODELS and table["component"] != context.component
+        if fits is False or excluded or elsewhere:
             continue
         confidence = Confidence(table.get("confidence", "supported"))
         if fits is None:

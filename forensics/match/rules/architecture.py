@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from forensics.knowledge import can_run, families_for_symbol, supported
+from forensics.knowledge import can_run, families_for_symbol, family, supported
+from forensics.knowledge.families import symbols_in
 from forensics.match.engine import Matcher
 from forensics.match.quoting import evidence
 from forensics.match.rules.fix_chooser import choose
@@ -113,10 +114,10 @@ def _called(matcher: Matcher, subject: Subject) -> Iterable[tuple[KernelFamily, 
     for frame in reversed(subject.frames[-INNER_FRAMES:]):
         texts.append(f"{frame.function} {frame.code or ''} {_module_of(frame.file)}"[:2000])
     for text in texts:
-        for row in families_for_symbol(text):
-            if row.id not in seen:
-                seen.add(row.id)
-                yield row, next((symbol for symbol in row.symbols if symbol in text), row.title)
+        for word, id in symbols_in(text):
+            if id not in seen:
+                seen.add(id)
+                yield family(id), word
 
 
 def _module_of(file: str | None) -> str:

@@ -1,20 +1,19 @@
 """Asked for one backend, another one ran. In: settings, the families seen failing; out: `Contradiction`s. Sample:
 
-    speculative_moe_runner_backend='triton' in server_args, trtllm_fp4_block_scale_routed_moe in the draft's stack
-    -> Contradiction("speculative_moe_runner_backend", "triton", "flashinfer_trtllm_routed", "…", component="draft_model")
+    --speculative-moe-runner-backend triton, and trtllm_fp4_block_scale_routed_moe in the draft's stack
+    -> Contradiction("moe_runner_backend", "triton", "flashinfer_trtllm_routed", "…", component="draft_model")
 
+That something else ran is established by the log; why is said with the versions it is known for, as a hypothesis otherwise.
 What ran is read from the failing stack and from kernel names, never from the settings. A fallback that the engine announces
-explains what ran and is no contradiction. The mechanism is said with the versions it is known for, as a hypothesis where the
-version is not known.
+explains what ran and is no contradiction.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from forensics.knowledge import families_for_symbol
+from forensics.knowledge.families import symbols_in
 from forensics.knowledge.releases import between
 from forensics.match.engine import Matcher
 from forensics.match.quoting import evidence
@@ -29,12 +28,13 @@ _NOT_A_CHOICE = ("auto", "none", "default", "")
 INNER_FRAMES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class _Ran:
-    """An op seen in a failing stack: its families, the word that named it, where."""
+class _Ran(NamedTuple):
+    """An op seen in a failing stack. choices: the values that lead to the most telling of its families; via: the word that
+    named it; families: all that were seen."""
 
-    families: tuple[str, ...]
+    choices: tuple[Choice, ...]
     via: str
+    families: frozenset[str]
     subject: Subject
     component: str | None
 
@@ -42,84 +42,87 @@ class _Ran:
 def contradicted(matcher: Matcher) -> list[Contradiction]:
     """Each setting once that asked for something else than what ran, for the target and the draft model apart."""
     facts, found = matcher.facts, dict[tuple[str, str | None], Contradiction]()
-    for ran in _ran(matcher):
-        for choice in leading_to(ran.families, facts.engine)[:1]:
-            setting = _asked(facts, choice, ran.component)
-            if setting is None or (setting.value or "None").lower() in _NOT_A_CHOICE:
-                continue
-            if _leads_to(setting, choice, ran.families, facts) or _announced(facts, choice, ran, setting):
-                continue
-            found.setdefault((setting.name, ran.component), _contradiction(matcher, setting, choice, ran))
-    return list(found.values())
-
-
-def _ran(matcher: Matcher) -> Iterable[_Ran]:
-    """What the failing events of the log had called, innermost first."""
     for index, event in enumerate(matcher.subjects.events):
         if event.kind not in (EventKind.PYTHON, EventKind.NATIVE) or (event.chain and event.chain.handled):
             continue
-        subject = matcher.subjects.event_subject(index)
-        texts = [subject.text[:4000]]
-        texts += [f"{f.function} {f.code or ''}"[:2000] for f in reversed(subject.frames[-INNER_FRAMES:])]
-        for text in texts:
-            rows = families_for_symbol(text)
-            if rows and leading_to([row.id for row in rows], matcher.facts.engine):
-                via = next((s for row in rows for s in row.symbols if s in text), rows[0].title)
-                yield _Ran(tuple(row.id for row in rows), via, subject, matcher.places.component(subject))
-                break
+        ran = _ran(matcher, matcher.subjects.event_subject(index))
+        setting = _asked(facts, ran.choices[0].setting, ran.component) if ran else None
+        if ran is None or setting is None or (setting.value or "None").lower() in _NOT_A_CHOICE:
+            continue
+        if _leads_to(setting.name, setting.value, ran, facts) or _announced(facts, ran, setting):
+            continue
+        found.setdefault((setting.name, ran.component), _contradiction(matcher, setting, ran))
+    return list(found.values())
 
 
-def _asked(facts: Facts, choice: Choice, component: str | None) -> Setting | None:
-    """What was asked of this op for this part of the model; the draft's own setting first."""
-    asked = [s for s in facts.settings if s.how in ("asked", "flag", "server_args", "environment")]
-    names = [choice.setting]
-    if component == "draft_model":
-        names.insert(0, f"speculative_{choice.setting}")
-    for name in names:
-        for setting in asked:
-            if setting.name == name and setting.component in (None, component or setting.component):
-                return setting
-    return None
+def _ran(matcher: Matcher, subject: Subject) -> _Ran | None:
+    """What a failing event had called: its message and its innermost frames, of the family that the fewest values lead to."""
+    texts = [subject.text[:4000]]
+    texts += [f"{f.function} {f.code or ''}"[:2000] for f in reversed(subject.frames[-INNER_FRAMES:])]
+    seen: dict[str, str] = {}
+    for text in texts:
+        for word, id in symbols_in(text):
+            seen.setdefault(id, word)
+    told = {id: choices for id in seen if (choices := leading_to({id}, matcher.facts.engine))}
+    if not told:
+        return None
+    telling = min(told, key=lambda id: len(told[id]))
+    told[telling] = tuple(sorted(told[telling], key=lambda choice: not choice.propose))
+    return _Ran(told[telling], seen[telling], frozenset(seen), subject, matcher.places.component(subject))
 
 
-def _leads_to(setting: Setting, choice: Choice, families: tuple[str, ...], facts: Facts) -> bool:
-    """True where the value asked for is one that may run these kernels (or is no value we know)."""
-    row = named(facts.engine, choice.setting, setting.value or "")
-    return row is None or bool(set(row.families) & set(families))
+def _asked(facts: Facts, name: str, component: str | None) -> Setting | None:
+    """What was asked for this part of the model; a draft without a setting of its own has the target's."""
+    asked = [s for s in facts.settings if s.how == "asked" and s.name == name]
+    wanted = [component, None] if component else [None, "target_model"]
+    wanted += ["target_model"] if component == "draft_model" else []
+    return next((s for part in wanted for s in asked if s.component == part), None)
 
 
-def _announced(facts: Facts, choice: Choice, ran: _Ran, asked: Setting) -> bool:
+def _leads_to(name: str, value: str | None, ran: _Ran, facts: Facts) -> bool:
+    """True where a value is one that may run these kernels, or is no value we know."""
+    row = named(facts.engine, name, value or "")
+    return row is None or row in ran.choices or bool(set(row.families) & ran.families)
+
+
+def _announced(facts: Facts, ran: _Ran, asked: Setting) -> bool:
     """True where the engine said that it would use what ran instead of what was asked for."""
-    for setting in facts.settings:
-        if setting.how != "resolved" or not setting.name.endswith(choice.setting) or setting.value is None:
-            continue
-        if setting.component not in (None, ran.component) or setting.value == asked.value:
-            continue
-        row = named(facts.engine, choice.setting, setting.value)
-        if row is not None and set(row.families) & set(ran.families):
-            return True
-    return False
+    return any(
+        said.how == "resolved"
+        and said.name == asked.name
+        and said.component in (None, ran.component)
+        and said.value not in (None, asked.value)
+        and _leads_to(said.name, said.value, ran, facts)
+        for said in facts.settings
+    )
 
 
-def _contradiction(matcher: Matcher, setting: Setting, choice: Choice, ran: _Ran) -> Contradiction:
+def _contradiction(matcher: Matcher, setting: Setting, ran: _Ran) -> Contradiction:
     facts = matcher.facts
     part = f" for the {ran.component.replace('_', ' ')}" if ran.component else ""
+    inherited = ran.component == "draft_model" and setting.component != "draft_model"
     head = (
-        f"{setting.name}={setting.value!r} was asked for{part}, but {ran.via} ran, which only "
-        f"{' or '.join(c.value for c in leading_to(ran.families, facts.engine))} leads to."
+        f"{setting.value!r} was asked for as {setting.spelled or setting.name}{part}"
+        f"{' (which a draft without a setting of its own shares)' if inherited else ''}, but {_short(ran.via)} ran, to which "
+        f"only {' or '.join(choice.value for choice in ran.choices)} leads."
     )
-    reasons = [text for text, _ in mechanisms(facts, ran.component, choice)]
-    known_for_sure = any(sure for _, sure in mechanisms(facts, ran.component, choice))
+    reasons = mechanisms(facts, ran.component, ran.choices[0])
+    observed = ran.choices[0].value
     quotes: list[Evidence] = [
         evidence(matcher.subjects, setting.span, (setting.spelled or setting.name,), f"asked for {setting.value}"),
-        evidence(matcher.subjects, ran.subject.span, (ran.via,), f"{choice.value} ran", ran.subject.stream),
+        evidence(matcher.subjects, ran.subject.span, (ran.via,), f"{observed} ran", ran.subject.stream),
     ]
     quantization = facts.setting("quantization")
     if quantization is not None and reasons and quantization.span != setting.span:
         quotes.append(evidence(matcher.subjects, quantization.span, ("quantization",), f"quantization={quantization.value}"))
-    explanation = " ".join([head, *reasons])
-    confidence = Confidence.ESTABLISHED if known_for_sure or not reasons else Confidence.SUPPORTED
-    return Contradiction(setting.name, str(setting.value), choice.value, explanation, tuple(quotes), ran.component, confidence)
+    explanation = " ".join([head, *(text for text, _ in reasons)])
+    return Contradiction(
+        setting.name, str(setting.value), observed, explanation, tuple(quotes), ran.component, Confidence.ESTABLISHED
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 60 else name[:44] + "…" + name[-12:]
 
 
 def mechanisms(facts: Facts, component: str | None, choice: Choice) -> list[tuple[str, bool]]:
@@ -132,13 +135,13 @@ def mechanisms(facts: Facts, component: str | None, choice: Choice) -> list[tupl
     version = facts.version("sglang")
     found: list[tuple[str, bool]] = []
     quantization = facts.setting("quantization")
-    named_fp4 = re.search(r"nvfp4|fp4", facts.model or "", re.IGNORECASE)
-    if quantization is not None and quantization.value in (None, "None") and named_fp4:
+    fp4 = _fp4(facts)
+    if quantization is not None and quantization.value in (None, "None") and fp4:
         where = "in this version" if version and between(version, "0.5.9", "0.5.23") else "in some versions"
         text = (
-            f"quantization is None although the model's name says {named_fp4[0].upper()}: the format was detected from the "
-            f"checkpoint, so overrides that stand behind quantization == 'modelopt_fp4' (which {where} move a draft's experts "
-            "to triton) do not act. Hypothesis: the log does not show which branch ran."
+            f"quantization is None although {fp4}: the format was detected from the checkpoint, so overrides that stand behind "
+            f"quantization == 'modelopt_fp4' (which {where} move a draft's experts to triton) do not act. Hypothesis: the log "
+            "does not show which branch ran."
         )
         found.append((text, False))
     if component == "draft_model":
@@ -151,3 +154,12 @@ def mechanisms(facts: Facts, component: str | None, choice: Choice) -> list[tupl
             text = "Which backend a draft gets changed between SGLang 0.5.6, 0.5.9, 0.5.12 and 0.5.20; the log names no version."
             found.append((text, False))
     return found
+
+
+def _fp4(facts: Facts) -> str:
+    """What says that the weights are FP4 although no flag does, in words, or ""."""
+    seen = next((s for s in facts.settings if s.name == "quantization" and s.how != "asked" and "fp4" in (s.value or "")), None)
+    if seen is not None:
+        return f"the log says {(seen.spelled or seen.value or '').strip()!r}"
+    found = re.search(r"(?:nv|mx)?fp4", facts.model or "", re.IGNORECASE)
+    return f"the model's name says {found[0].upper()}" if found else ""

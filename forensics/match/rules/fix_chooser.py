@@ -8,6 +8,7 @@ A value is proposed only where one of its families lists the GPU, its kernels ta
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from forensics.knowledge import family, supported
 from forensics.knowledge.releases import at_least
@@ -42,8 +43,20 @@ def choose(
     found = found[:MOST]
     if component == "draft_model" and facts.engine in _WITHOUT_DRAFT:
         why = "without speculative decoding the draft model is not loaded; the target model runs on its own"
-        found.append(_fix(_WITHOUT_DRAFT[facts.engine], why, Confidence.SUPPORTED, component, facts))
+        off = _fix(_WITHOUT_DRAFT[facts.engine], why, Confidence.SUPPORTED, component, facts)
+        return (off, *map(_doubted, found)) if _draft_flag_was_given(found, facts) else (*found, off)
     return tuple(found)
+
+
+def _draft_flag_was_given(found: Sequence[Fix], facts: Facts) -> bool:
+    """True where the setting that these fixes change had been given for the draft, and something else ran all the same."""
+    names = {c.setting for c in choices() for fix in found if c.draft_flag and fix.action.startswith(c.draft_flag + " ")}
+    return any(s.name in names and s.component == "draft_model" and s.value not in (None, "auto") for s in facts.settings)
+
+
+def _doubted(fix: Fix) -> Fix:
+    why = f"{fix.why}; the same flag with another value did not act in this run, so this one may not either"
+    return replace(fix, why=why, confidence=Confidence.HYPOTHESIS)
 
 
 def _proposal(
@@ -70,8 +83,7 @@ def _proposal(
 
 
 def _asked_already(row: Choice, facts: Facts, component: str | None) -> bool:
-    name = f"speculative_{row.setting}" if component == "draft_model" else row.setting
-    asked = facts.setting(name)
+    asked = facts.setting(row.setting, component) or (None if component else facts.setting(row.setting))
     return asked is not None and (asked.value or "").lower() == row.value.lower()
 
 
