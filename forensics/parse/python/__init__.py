@@ -6,17 +6,17 @@ ones taken apart in weave.py), blocks become exceptions (body.py) and events (ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
-from forensics.model.source import LogLine
 from forensics.parse.python.blocks import Block, blocks_of
 from forensics.parse.python.dumps import dumps_of
 from forensics.parse.python.events import event_of
 from forensics.parse.python.lanes import Lane, lanes_of, regions, squeezed
 from forensics.parse.python.messages import messages_of
+from forensics.parse.python.shapes import HEADER
 from forensics.parse.python.windows import windows, woven_blocks
 
 __all__ = ["ANCHORS", "parse"]
@@ -45,12 +45,31 @@ ANCHORS: tuple[Anchor, ...] = (
 def parse(intake: Intake) -> list[Event]:
     """Events of kind python, stack, fatal_signal and message."""
     events: list[Event] = []
-    for lane in _lanes(intake.lines):
-        events += dumps_of(lane)
-        events += (event for block in _blocks(lane) if (event := event_of(block)) is not None)
-    claimed = {(e.span.source, n) for e in events for n in range(e.span.first_line, e.span.last_line + 1)}
+    claimed: set[tuple[int, int]] = set()
+    for first, end in regions(intake.lines):
+        for lane in lanes_of(intake.lines, first, end):
+            for event in dumps_of(lane):
+                events.append(event)
+                claimed.update((event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1))
+            _take(lane, events, claimed)
+        for at in range(first, end):
+            line = intake.lines[at]
+            if HEADER in line.text and (line.source, line.number) not in claimed:
+                single = squeezed(line, at)
+                if single is not None:
+                    _take(single, events, claimed)
     events += messages_of(intake.lines, claimed)
     return events
+
+
+def _take(lane: Lane, events: list[Event], claimed: set[tuple[int, int]]) -> None:
+    """Adds the events of a lane's blocks; claimed gets (source, number) of their lines."""
+    for block in _blocks(lane):
+        event = event_of(block)
+        if event is not None:
+            events.append(event)
+            items = [block.heading_item, *block.items] if block.heading_item else block.items
+            claimed.update((item.line.source, item.line.number) for item in items)
 
 
 def _blocks(lane: Lane) -> Iterator[Block]:
@@ -61,13 +80,3 @@ def _blocks(lane: Lane) -> Iterator[Block]:
         yield from woven_blocks(lane.items, first, end)
         start = end
     yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:]) if start else lane)
-
-
-def _lanes(lines: Sequence[LogLine]) -> Iterator[Lane]:
-    """The lanes of all regions, tracebacks squeezed into one line among them."""
-    for first, end in regions(lines):
-        for at in range(first, end):
-            lane = squeezed(lines[at], at)
-            if lane is not None:
-                yield lane
-        yield from lanes_of(lines, first, end)

@@ -41,16 +41,17 @@ class Block:
 #: what starts something new at the margin of a lane that names no writer
 _STARTS = re.compile(
     r"(?:ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\b ?[:\[|(-]|\d{4}-\d\d-\d\d[ T]|\[\d{4}-\d\d-\d\d|\[rank\d|\[default\d"
-    r"|[IWEF]\d{4} \d\d:|srun: |slurmstepd: |Killed\b|Process [\w:.-]{1,80}:$|Exception ignored|Exception in thread|terminate called"
-    r"|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted|Segmentation fault|Bus error"
-    r"|[\w./~-]{1,300}\.py:\d+: \w{0,40}Warning\b|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid=|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\[[IWE] |\{\"|wandb: |bash: "
+    r"|[IWEF]\d{4} \d\d:|\[[IWE] |srun: |slurmstepd: |Killed\b|Process [\w:.-]{1,80}:$|Exception ignored|Exception in thread"
+    r"|terminate called|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted"
+    r"|Segmentation fault|Bus error|[\w./~-]{1,300}\.py:\d+: \w{0,40}Warning\b|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid="
+    r"|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\{\"|wandb: |bash: |Call stack:$"
 )
 
 #: a paragraph after a blank line that still belongs to the message
 _PARAGRAPH = re.compile(
-    r"(?:from user code|Set TORCH|You can suppress|Explanation|Hint|Developer debug|For more|For debugging|For further|Possible solution|Please|Compile with"
-    r"|If |Note|Try |See |While executing|Original traceback|Original exception|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|"
-    r'""")'
+    r"(?:from user code|Set TORCH|You can suppress|Explanation|Hint|Developer debug|For more|For debugging|For further"
+    r"|Possible solution|Please|Compile with|If |Note|Try |See |While executing|Original traceback|Original exception"
+    r'|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|""")'
 )
 
 
@@ -130,14 +131,24 @@ class _Walker:
         self.grouped = "+ Exception Group" in item.line.text
         if item.kind is Kind.HEAD:
             self.now.heading = heading_of(item.line.text)
-            if not self.now.heading and at:
-                above = self.lane.items[at - 1]
-                taken = bool(self.blocks) and self.blocks[-1].items[-1] is above
-                if above.index >= item.index - 1 and above.kind in (Kind.TEXT, Kind.RAISED) and not taken:
-                    self.now.heading, self.now.heading_item = above.line.text.strip()[:500], above
+            if not self.now.heading:
+                self.head_above(at, item)
         else:
             self.frame = item
         self.now.items.append(item)
+
+    def head_above(self, at: int, item: Item) -> None:
+        """Takes the line above the header as heading: of the same lane, or a log line that announces an error."""
+        assert self.now is not None
+        above = self.lane.items[at - 1] if at else None
+        if above is None or above.index < item.index - 1:
+            if item.above is None:
+                return
+            above = item.above
+        taken = bool(self.blocks) and any(i.line is above.line for i in self.blocks[-1].items[-3:])
+        text = above.line.text.strip()
+        if above.kind in (Kind.TEXT, Kind.RAISED) and not taken and text.strip("\"'-=_ "):
+            self.now.heading, self.now.heading_item = text[:500], above
 
     def chain(self, item: Item) -> None:
         """A header that goes on with the open block."""
@@ -172,10 +183,14 @@ class _Walker:
             self.add(item)
             self.frame, self.code = None, text
             return
+        if kind is Kind.CODE and not self.is_source(item):
+            self.noise += 1
+            return
         if kind in (Kind.CODE, Kind.CARET, Kind.REPEATED, Kind.BOX, Kind.PLACE, Kind.ARROW):
             self.add(item)
             if kind is Kind.CODE:
-                self.code, self.frame = text, None
+                self.code = text if self.frame is not None else self.code
+                self.frame = None
             return
         awaited = raised_name(self.code)
         found = raised(text, awaited) if kind in (Kind.RAISED, Kind.TEXT) else None
@@ -186,6 +201,17 @@ class _Walker:
         self.noise += 1
         if self.noise > NOISE_LINES:
             self.finish()
+
+    def is_source(self, item: Item) -> bool:
+        """True where an indented line can be the source line of the frame above, or a further line of it."""
+        assert self.now is not None
+        text = item.line.text
+        indent = len(text) - len(text.lstrip())
+        if self.frame is not None:
+            above = self.frame.line.text
+            return indent > len(above) - len(above.lstrip(" \t`"))
+        last = self.now.items[-1]
+        return last.kind in (Kind.CODE, Kind.CARET, Kind.PLACE, Kind.ARROW) and indent > 2 and self.is_next(item)
 
     def is_next(self, item: Item) -> bool:
         """True where nobody else wrote between the open block's last line and this one."""
@@ -236,7 +262,9 @@ class _Walker:
             return False
         if not self.blanks:
             return True
-        return len(self.blanks) <= 2 and (text[:1] in " \t" or last.rstrip().endswith(":") or bool(_PARAGRAPH.match(text)))
+        return len(self.blanks) <= 2 and (
+            text[:1] in " \t" or last.rstrip().endswith(":") or bool(_PARAGRAPH.match(text))
+        )
 
 
 def _before_header(text: str) -> str:
@@ -245,6 +273,8 @@ def _before_header(text: str) -> str:
 
 def heading_of(text: str) -> str:
     """What stands before "Traceback" in its line, without colon."""
+    if text.rstrip().endswith(")") and "  " in text:
+        return ""  # IPython: the class stands before the header
     head = _before_header(text)
     for word in ("Original", "Exception Group", "+"):
         head = head.removesuffix(word).rstrip()

@@ -1,18 +1,18 @@
 """One writer's traceback -> its exceptions. In: the texts of a block; out: `Raised` records, innermost first. Sample:
 
-    Traceback (most recent call last):
-      File "/srv/a.py", line 3, in load
-        return table[key]
-               ~~~~~^^^^^
-    KeyError: 'w13_weight'
+Traceback (most recent call last):
+  File "/srv/a.py", line 3, in load
+    return table[key]
+           ~~~~~^^^^^
+KeyError: 'w13_weight'
 
-    The above exception was the direct cause of the following exception:
+The above exception was the direct cause of the following exception:
 
-    Traceback (most recent call last):
-      File "/srv/b.py", line 9, in main
-        load()
-    RuntimeError: cannot load layer 3
-    -> [KeyError (frames of a.py), RuntimeError (frames of b.py, link="cause")]
+Traceback (most recent call last):
+  File "/srv/b.py", line 9, in main
+    load()
+RuntimeError: cannot load layer 3
+-> [KeyError (frames of a.py), RuntimeError (frames of b.py, link="cause")]
 """
 
 from __future__ import annotations
@@ -64,13 +64,18 @@ class Raised:
         lines = list(self.message)
         while lines and not lines[-1].strip():
             lines.pop()
+        while lines and not lines[0].strip():
+            lines.pop(0)
         return "\n".join(lines)[:MESSAGE_LIMIT]
 
 
 #: a line of a message after which a traceback belongs to the message (the exception quotes what happened elsewhere)
 _QUOTES = re.compile(
-    r'^\s*(?:""" ?|\'\'\'|-- Process \d+ terminated.{0,80}|.{0,200}(?:[Tt]raceback|error|exception|[Oo]riginal \w+|stack|follow\w+).{0,80}:)\s*$'
+    r'^\s*(?:""" ?|\'\'\'|-- Process \d+ terminated.{0,80}|'
+    r".{0,200}(?:[Tt]raceback|error|exception|[Oo]riginal \w+|stack|follow\w+).{0,80}:)\s*$"
 )
+#: how multiprocessing and concurrent.futures set off what a worker said
+_QUOTE_LINES = ('"""', "'''")
 _WRAPPER = re.compile(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
 _RAY_TASK = re.compile(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
 _RAY_REMOTE = re.compile(r"^\s*(?:.{0,120}: )?ray::")
@@ -245,7 +250,7 @@ def _arrow(reader: _Reader, text: str) -> None:
 
 
 def _quoting_raise(reader: _Reader, text: str, at: int) -> bool:
-    """True for `RuntimeError: worker 3 failed: Traceback (most recent call last):` below frames: the exception line and a header."""
+    """True for `RuntimeError: worker 3 failed: Traceback (most recent call last):` below frames: exception line and header."""
     if not reader.open.frames or reader.link is not None:
         return False
     found = raised(text[: text.find(HEADER)].strip(), None)
@@ -301,12 +306,13 @@ def _message_line(reader: _Reader, kind: Kind, text: str, at: int) -> bool:
         reader.nest(at)
         _frame(reader, text, at)
         return True
-    if text.strip() in ('"""', "'''") and reader.outer:
-        holder = reader.outer[-1]
-        if any(m.strip() == text.strip() for m in holder.message):
+    if text.strip() in _QUOTE_LINES:
+        reader.open.last = at
+        if reader.outer and any(m.strip() in _QUOTE_LINES for m in reader.outer[-1].message):
             reader.close_all()
-            reader.open = Raised()
-            return True
+        elif not last:
+            message.append(text)  # the quotation begins
+        return True
     message.append(text)
     reader.open.last = at
     return True

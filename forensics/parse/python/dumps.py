@@ -29,18 +29,24 @@ from forensics.parse.python.lanes import Item, Lane
 
 _FATAL = re.compile(r"Fatal Python error: (?P<what>[^\n]{1,400})")
 _THREAD = re.compile(
-    r"^\W{0,4}(?P<current>Current )?[Tt]hread (?P<id>0x[0-9a-fA-F]{4,16})(?: \[(?P<name>[^\]\n]{0,80})\])? \(most recent call first\):"
+    r"^\W{0,4}(?P<current>Current )?[Tt]hread (?P<id>0x[0-9a-fA-F]{4,16})"
+    r"(?: \[(?P<name>[^\]\n]{0,80})\])? \(most recent call first\):"
 )
 _DUMPED = re.compile(
     r'^\s{0,8}File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8}|\?{3}) in (?P<function><[^>\n]{1,80}>|[\w.<>]{1,300})\s*$'
 )
-_C_FRAME = re.compile(r'^\s{0,8}Binary file "(?P<module>[^"\n]{1,600})", at (?:(?P<function>[\w.@]{1,300})?\+(?P<offset>0x[0-9a-f]+) )?\[(?P<address>0x[0-9a-f]+)\]')
+_C_FRAME = re.compile(
+    r'^\s{0,8}Binary file "(?P<module>[^"\n]{1,600})", at '
+    r"(?:(?P<function>[\w.@]{1,300})?\+(?P<offset>0x[0-9a-f]+) )?\[(?P<address>0x[0-9a-f]+)\]"
+)
 _C_HEADER = re.compile(r"^Current thread's C stack trace \(most recent call first\):")
 _MODULES = re.compile(r"^Extension modules: (?P<names>.{1,20000}?)(?: \(total: (?P<total>\d+)\))?$")
 _TIMEOUT = re.compile(r"^Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!$")
 
 _SPY_PROCESS = re.compile(r"^Process (?P<pid>\d{1,9}): (?P<command>.{1,2000})$")
-_SPY_THREAD = re.compile(r'^Thread (?P<id>0x[0-9a-fA-F]{1,16}|\d{1,20}) \((?P<state>[a-z+ ]{3,30})\)(?:: "(?P<name>[^"\n]{0,120})")?\s*$')
+_SPY_THREAD = re.compile(
+    r'^Thread (?P<id>0x[0-9a-fA-F]{1,16}|\d{1,20}) \((?P<state>[a-z+ ]{3,30})\)(?:: "(?P<name>[^"\n]{0,120})")?\s*$'
+)
 _SPY_FRAME = re.compile(
     r"^ {2,8}(?P<function>[^\s(][^\n(]{0,200}?) \((?P<file>[^()\n]{1,300}?)(?::(?P<line>\d{1,8}))?\)\s*$"
 )
@@ -102,6 +108,7 @@ class _Reader:
         self.now: _Dump | None = None
         self.noise = 0
         self.before: Item | None = None  # a line that may announce the dump
+        self.process: Item | None = None  # py-spy's line about the process, until its first thread
         self.spied = False  # threads of the running dump are printed by py-spy
 
     def finish(self) -> None:
@@ -119,6 +126,8 @@ class _Reader:
             return
         if not (self.opens(item, text) or (self.now is not None and self.goes_on(item, text))):
             self.before = item
+            if text.startswith("Process ") and _SPY_PROCESS.match(text):
+                self.process = item
             if self.now is not None:
                 self.noise += 1
                 if self.noise > _NOISE:
@@ -140,7 +149,12 @@ class _Reader:
             thread = _THREAD.match(text)
             if thread:
                 self.dump(item, spied=False).threads.append(
-                    _Thread(thread["name"] or thread["id"], bool(thread["current"]), first=item.line.number, last=item.line.number)
+                    _Thread(
+                        thread["name"] or thread["id"],
+                        bool(thread["current"]),
+                        first=item.line.number,
+                        last=item.line.number,
+                    )
                 )
                 return True
             if _C_HEADER.match(text) and self.now:
@@ -151,7 +165,12 @@ class _Reader:
             spied = _SPY_THREAD.match(text)
             if spied:
                 self.dump(item, spied=True).threads.append(
-                    _Thread(spied["name"] or spied["id"], state=spied["state"], first=item.line.number, last=item.line.number)
+                    _Thread(
+                        spied["name"] or spied["id"],
+                        state=spied["state"],
+                        first=item.line.number,
+                        last=item.line.number,
+                    )
                 )
                 return True
         return False
@@ -162,8 +181,9 @@ class _Reader:
             self.finish()
             self.now = _Dump(tool="py-spy" if spied else "faulthandler")
             self.spied = spied
-            above = self.before
-            if above is not None and item.index - above.index <= 3:
+            above = self.process if spied else self.before
+            self.process = None
+            if above is not None and item.index - above.index <= _NOISE:
                 process = _SPY_PROCESS.match(above.line.text) if spied else None
                 if process:
                     self.now.pid = int(process["pid"])
@@ -187,7 +207,13 @@ class _Reader:
             if modules:
                 self.now.modules = modules["names"]
                 return True
-        if text.strip() in ("Garbage-collecting", "<no Python frame>", "...", "Python runtime state: initialized", "Python runtime state: core initialized"):
+        if text.strip() in (
+            "Garbage-collecting",
+            "<no Python frame>",
+            "...",
+            "Python runtime state: initialized",
+            "Python runtime state: core initialized",
+        ):
             return True
         if text.startswith(("Python runtime state", "  <cannot get C stack", "Stack (most recent")):
             return True
@@ -210,7 +236,9 @@ def _dumped_frame(text: str, item: Item) -> Frame | None:
         return Frame(found["function"], found["file"], line, log_line=item.line.number)
     native = _C_FRAME.match(text)
     if native:
-        return Frame(native["function"] or "??", module=native["module"], address=native["address"], log_line=item.line.number)
+        return Frame(
+            native["function"] or "??", module=native["module"], address=native["address"], log_line=item.line.number
+        )
     return None
 
 

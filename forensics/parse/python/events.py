@@ -16,7 +16,9 @@ from forensics.parse.python.expand import expanded
 from forensics.parse.python.groups import is_grouped, read_grouped
 from forensics.parse.python.shapes import HEADER, raised_name
 
-_HANDLED = re.compile(r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Exception in callback .{0,200}__del__)")
+_HANDLED = re.compile(
+    r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Exception in callback .{0,200}__del__)"
+)
 
 
 def event_of(block: Block) -> Event | None:
@@ -27,16 +29,35 @@ def event_of(block: Block) -> Event | None:
     exceptions = [_exception(r, lines) for r in _with_quoted(found)]
     if not exceptions:
         return None
+    told_type = any(e.type for e in exceptions)
     told = next((line for line in lines if line.rank), lines[0])
     first = block.heading_item.line if block.heading_item else lines[0]
     numbers = [line.number for line in (first, *_trimmed(lines))]
     span = Span(lines[0].source, min(numbers), max(numbers))
     time = next((line.time for line in (first, *lines) if line.time is not None), None)
     chain = ExceptionChain(
-        tuple(exceptions), span, told.rank, time, block.heading, bool(_HANDLED.match(block.heading)), block.ambiguous, told.stream
+        tuple(exceptions),
+        span,
+        told.rank,
+        time,
+        block.heading,
+        bool(_HANDLED.match(block.heading)),
+        block.ambiguous,
+        told.stream,
     )
     last = chain.last
     complete = block.headed and block.raised
+    if not told_type and not block.headed:
+        return Event(
+            EventKind.STACK,
+            span,
+            rank=told.rank,
+            time=time,
+            stacks=tuple(StackTrace(e.frames, e.span or span, complete=False) for e in exceptions),
+            parser="python",
+            stream=told.stream,
+            fields=_fields(block, complete),
+        )
     return Event(
         EventKind.PYTHON,
         span,

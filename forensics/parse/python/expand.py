@@ -1,8 +1,8 @@
 """Tracebacks squeezed into one line -> their lines. In: a text; out: the lines it stands for. Samples:
 
-    {"level": "error", "exc": "Traceback (most recent call last):\\n  File \\"a.py\\", line 3, in f\\n    g()\\nValueError: bad\\n"}
-    worker died: Traceback (most recent call last): File "a.py", line 3, in f g() ValueError: bad
-    RuntimeError: rank 3 failed with 'Traceback (most recent call last):#012  File "a.py", line 3, in f#012ValueError: bad'
+{"level": "error", "exc": "Traceback (most recent call last):\\n  File \\"a.py\\", line 3, in f\\n    g()\\nValueError: bad\\n"}
+worker died: Traceback (most recent call last): File "a.py", line 3, in f g() ValueError: bad
+RuntimeError: rank 3 failed with 'Traceback (most recent call last):#012  File "a.py", line 3, in f#012ValueError: bad'
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ LIMIT = 200_000
 
 _ESCAPED_BREAK = re.compile(r"\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a")
 _AFTER_HEADER = re.compile(r":?(?P<break>\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a|\s{1,8}(?=File \\{0,4}\"))")
-_FLAT_FRAME = re.compile(r'\s{1,8}(File "[^"\n]{1,1000}", line \d{1,8}(?:, in (?:<[^>\n]{1,80}>|[^\s,]{1,300}))?)(?=\s|$)')
+_FLAT_FRAME = re.compile(
+    r'\s{1,8}(File "[^"\n]{1,1000}", line \d{1,8}(?:, in (?:<[^>\n]{1,80}>|[^\s,]{1,300}))?)(?=\s|$)'
+)
 _FLAT_RAISED = re.compile(
     r"\s(?P<line>(?:[A-Za-z_]\w{0,80}\.){0,10}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Timeout|ExceptionGroup|Iteration)(?::|\s*$))"
 )
-_FLAT_LINK = re.compile(r"\s{1,8}((?:During handling of the above exception, another exception occurred|The above exception was the direct cause of the following exception):)\s{1,8}")
+_FLAT_LINK = re.compile(
+    r"\s{1,8}((?:During handling of the above exception, another exception occurred"
+    r"|The above exception was the direct cause of the following exception):)\s{1,8}"
+)
 
 
 def expanded(text: str) -> list[str] | None:
@@ -44,11 +49,17 @@ def _unescaped(text: str, at: int) -> list[str]:
     start, end = 0, len(text)
     quote = max(text.rfind('"', 0, at), text.rfind("'", 0, at))
     if quote >= 0:
-        closing = re.compile(r"(?<!\\)" + text[quote]) if text[quote - 1 : quote] != "\\" else re.compile(r"\\+" + text[quote])
+        closing = (
+            re.compile(r"(?<!\\)" + text[quote])
+            if text[quote - 1 : quote] != "\\"
+            else re.compile(r"\\+" + text[quote])
+        )
         start = quote + 1
         for found in closing.finditer(text, at):
             # quotes of `File "x.py"` are not the end
-            if text[quote] != '"' or not re.search(r'File "[^"\n]{0,1000}$', text[max(0, found.start() - 1010) : found.start()]):
+            if text[quote] != '"' or not re.search(
+                r'File "[^"\n]{0,1000}$', text[max(0, found.start() - 1010) : found.start()]
+            ):
                 if not re.match(r'", line \d|[^"\n]{1,400}", line \d', text[found.start() : found.start() + 420]):
                     end = found.start()
                     break

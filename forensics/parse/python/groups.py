@@ -1,16 +1,16 @@
 """Exception groups: the margin taken off, the parts read. In: the texts of a block; out: `Raised` records, innermost first. Sample:
 
-      + Exception Group Traceback (most recent call last):
-      |   File "/srv/app.py", line 7, in main
-      |     async with asyncio.TaskGroup() as group:
-      | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
-      +-+---------------- 1 ----------------
-        | Traceback (most recent call last):
-        |   File "/srv/app.py", line 3, in work
-        |     raise ValueError("bad shard")
-        | ValueError: bad shard
-        +------------------------------------
-    -> [ValueError (frames of work), ExceptionGroup (link="group")]
+  + Exception Group Traceback (most recent call last):
+  |   File "/srv/app.py", line 7, in main
+  |     async with asyncio.TaskGroup() as group:
+  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/srv/app.py", line 3, in work
+    |     raise ValueError("bad shard")
+    | ValueError: bad shard
+    +------------------------------------
+-> [ValueError (frames of work), ExceptionGroup (link="group")]
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def _read(lines: list[tuple[int, str]]) -> list[Raised]:
         exceptions.append(
             replace(
                 raised,
-                frames=[replace(f, log_line=places[f.log_line]) if f.log_line is not None else f for f in raised.frames],
+                frames=[
+                    replace(f, log_line=places[f.log_line]) if f.log_line is not None else f for f in raised.frames
+                ],
                 first=places[min(raised.first, len(places) - 1)],
                 last=places[min(raised.last, len(places) - 1)],
             )

@@ -25,17 +25,20 @@ BEFORE, AFTER = 3, 120
 FIRST_FRAME_WITHIN = 400
 
 _TIMES = re.compile(
-    r"\[ *\d{1,9}\.\d{1,9}\]|\d{1,4}[-/]\d{1,2}(?:[-/]\d{1,4})?[T_ ]?(?:\d\d:\d\d[\d:.,]*)?(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d[\d:.,]*Z?"
+    r"\[ *\d{1,9}\.\d{1,9}\]|\d{1,4}[-/]\d{1,2}(?:[-/]\d{1,4})?[T_ ]?(?:\d\d:\d\d[\d:.,]*)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"|\d\d:\d\d:\d\d[\d:.,]*Z?"
 )
 
 
 @dataclass(slots=True)
 class Item:
-    """One line of a lane. index: into Intake.lines, so that neighbours can be told from far lines."""
+    """One line of a lane. index: into Intake.lines, so that neighbours can be told from far lines; above: for a header the line
+    right above it where another prefix or an error level made that another lane."""
 
     index: int
     line: LogLine
     kind: Kind
+    above: Item | None = None
 
 
 @dataclass(slots=True)
@@ -105,8 +108,10 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
             item.index = first + n
     lanes: dict[str, Lane] = {}
     for n, (prefix, item) in enumerate(items):
-        if item.kind is Kind.HEAD and prefix:
-            prefix = _body_prefix(items, n, prefix)
+        if item.kind is Kind.HEAD:
+            item.above = _announcing(items, n)
+            if prefix:
+                prefix = _body_prefix(items, n, prefix)
         lane = lanes.get(prefix)
         if lane is None:
             line = item.line
@@ -114,6 +119,15 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
             lane = lanes[prefix] = Lane(prefix, bare)
         lane.items.append(item)
     return list(lanes.values())
+
+
+def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:
+    """The log line right above a header, where it announces an error and no other writer is named."""
+    if not at:
+        return None
+    above, line = items[at - 1][1], items[at][1].line
+    severe = above.line.level in ("ERROR", "CRITICAL", "FATAL")
+    return above if severe and above.line.stream in ("", line.stream) else None
 
 
 def squeezed(line: LogLine, at: int) -> Lane | None:

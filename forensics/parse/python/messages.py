@@ -28,7 +28,18 @@ _SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL", "SEVERE", "E", "F", "C", "EME
 _QUIET = frozenset(("INFO", "DEBUG", "WARNING", "WARN", "TRACE", "NOTICE", "I", "W", "D", "V"))
 
 #: words one of which a line without a severe level must hold to be looked at
-_HINTS = ("Error", "Exception", "rror: ", "KeyboardInterrupt", "ERROR", "FATAL", "CRITICAL", "Watchdog timeout", "atal: ", "SystemExit")
+_HINTS = (
+    "Error",
+    "Exception",
+    "rror: ",
+    "KeyboardInterrupt",
+    "ERROR",
+    "FATAL",
+    "CRITICAL",
+    "Watchdog timeout",
+    "atal: ",
+    "SystemExit",
+)
 
 #: an exception named inside a line: `failed: ValueError: …`, `with exception KVTransferError(room=7): …`
 _INLINE = re.compile(
@@ -41,13 +52,20 @@ _REPR = re.compile(
     r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception))\((?P<quote>['\"])(?P<message>.{1,4000}?)(?P=quote),?\)"
 )
 #: words right before an inline exception that tell it was raised, not described
-_TOLD = re.compile(r"(?:exception|failed|failure|error|raised|caused by|because of|due to|fatal|crash\w*|reason|abort\w*|died)\b[^.]{0,120}$", re.IGNORECASE)
+_TOLD = re.compile(
+    r"(?:exception|failed|failure|error|raised|caused by|because of|due to|fatal|crash\w*|reason|abort\w*|died)\b[^.]{0,120}$",
+    re.IGNORECASE,
+)
 
 #: lines that say by their own words that something failed, whatever their level
 _PHRASES = re.compile(
-    r"^(?:[\w./-]{1,120}: )?(?:fatal )?error: (?!0\b)\S|^(?:FATAL|CRITICAL)\b(?: ERROR)?[: ]|^ERROR\b[: ]|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b"
+    r"^(?:[\w./-]{1,120}: )?(?:fatal )?error: (?!0\b)\S|^(?:FATAL|CRITICAL)\b(?: ERROR)?[: ]|^ERROR\b[: ]"
+    r"|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b"
     r"|^[\w./-]{1,200}\(\d{1,7}\): (?:fatal )?error(?: #\d+)?: ",
 )
+
+#: lines that the launchers' parser reads
+_OTHERS = ("srun: ", "slurmstepd: ", "mpirun ", "prterun ")
 
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 
@@ -69,7 +87,7 @@ def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list
         severe = line.level in _SEVERE
         if not severe and (line.level in _QUIET or not any(hint in text for hint in _HINTS)):
             continue
-        if (line.source, line.number) in claimed or not text.strip():
+        if (line.source, line.number) in claimed or not text.strip() or text.startswith(_OTHERS):
             continue
         found = _read(text[:6000], severe)
         if found is None:
@@ -120,11 +138,18 @@ def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[t
         if (line.source, line.number) in claimed or kind_of(text) in (Kind.HEAD, Kind.FRAME, Kind.LINK):
             break
         own = prefix_of(line)
-        if (bare and own == prefix and not starts_anew(text) and not looks_raised(text)) or (not bare and text[:1] in " \t" and (own == prefix or (not own and not starts_anew(text)))):
+        if (bare and own == prefix and not starts_anew(text) and (not looks_raised(text) or _is_part(text))) or (
+            not bare and text[:1] in " \t" and (own == prefix or (not own and not starts_anew(text)))
+        ):
             more.append(text[:4000])
         else:
             break
     return more
+
+
+def _is_part(text: str) -> bool:
+    """True for lines like `ncclSystemError: …` that look like an exception and explain the one above."""
+    return bool(re.match(r"nccl[A-Z]\w{3,40}: ", text))
 
 
 def _event(line: LogLine, more: int, name: str | None, message: str, heading: str) -> Event:
@@ -140,4 +165,3 @@ def _event(line: LogLine, more: int, name: str | None, message: str, heading: st
         stream=line.stream,
         fields={"heading": heading} if heading else {},
     )
-

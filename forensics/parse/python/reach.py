@@ -1,9 +1,9 @@
 """Can this source line call that function? In: the code shown below a frame, the next frame's function; out: a cost. Samples:
 
-    reach("return self.model.forward(batch)", "forward")        0   the line names it
-    reach("runner = ModelRunner(", "__init__")                  0   a class is called
-    reach("return func(*args, **kwargs)", "decorate_context")   1   it may be anything
-    reach("self.worker.run(batch)", "load_weights")             4   a whole statement that names something else
+reach("return self.model.forward(batch)", "forward")        0   the line names it
+reach("runner = ModelRunner(", "__init__")                  0   a class is called
+reach("return func(*args, **kwargs)", "decorate_context")   1   it may be anything
+reach("self.worker.run(batch)", "load_weights")             4   a whole statement that names something else
 """
 
 from __future__ import annotations
@@ -18,11 +18,74 @@ _CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[]")
 _CLASS_CALL = re.compile(r"(?:^|[^\w])(?:[a-z_]\w*\.)*[A-Z]\w*\s*\(|\bcls\(|super\(\)\.__init__|type\(")
 #: names that stand for whatever was handed in
 _GENERIC = frozenset(
-    ["func", "fn", "f", "function", "callback", "cb", "target", "method", "op", "_op", "call", "inner", "wrapped", "run_func", "executor", "handler", "hook", "forward_call", "result_fn", "exec", "eval", "map", "apply", "submit", "getattr", "partial", "main_func", "task", "coro", "__call__", "next", "send"]
+    [
+        "func",
+        "fn",
+        "f",
+        "function",
+        "callback",
+        "cb",
+        "target",
+        "method",
+        "op",
+        "_op",
+        "call",
+        "inner",
+        "wrapped",
+        "run_func",
+        "executor",
+        "handler",
+        "hook",
+        "forward_call",
+        "result_fn",
+        "exec",
+        "eval",
+        "map",
+        "apply",
+        "submit",
+        "getattr",
+        "partial",
+        "main_func",
+        "task",
+        "coro",
+        "__call__",
+        "next",
+        "send",
+    ]
 )
 #: functions that wrap others without being named by the caller
 _WRAPPERS = frozenset(
-    ["wrapper", "wrapped", "inner", "decorate_context", "_fn", "_wrapped_call_impl", "_call_impl", "__call__", "_inner", "decorator", "new_func", "wrap", "inner_fn", "wrapped_func", "_wrapper_fn", "compile_wrapper", "func_wrapper", "run_code", "_run_code", "_call_with_frames_removed", "_find_and_load", "_find_and_load_unlocked", "_load_unlocked", "exec_module", "__torch_function__", "__torch_dispatch__", "__getattr__", "__getattribute__", "autocast_decorator"]
+    [
+        "wrapper",
+        "wrapped",
+        "inner",
+        "decorate_context",
+        "_fn",
+        "_wrapped_call_impl",
+        "_call_impl",
+        "__call__",
+        "_inner",
+        "decorator",
+        "new_func",
+        "wrap",
+        "inner_fn",
+        "wrapped_func",
+        "_wrapper_fn",
+        "compile_wrapper",
+        "func_wrapper",
+        "run_code",
+        "_run_code",
+        "_call_with_frames_removed",
+        "_find_and_load",
+        "_find_and_load_unlocked",
+        "_load_unlocked",
+        "exec_module",
+        "__torch_function__",
+        "__torch_dispatch__",
+        "__getattr__",
+        "__getattribute__",
+        "autocast_decorator",
+    ]
 )
 _KEYWORD_STARTS = {
     "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"),
@@ -56,7 +119,11 @@ def reach(code: str, function: str) -> int:
     calls = _CALL.findall(line)
     if any(call in _GENERIC for call in calls) or not calls:
         return PLAUSIBLE
-    return PLAUSIBLE if line.endswith(("(", "[", "{", ",", "\\", "=")) and len(calls) < 2 and not line.endswith("(") else STRANGE
+    return (
+        PLAUSIBLE
+        if line.endswith(("(", "[", "{", ",", "\\", "=")) and len(calls) < 2 and not line.endswith("(")
+        else STRANGE
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -1,18 +1,19 @@
 """What a line of a Python traceback looks like, one line at a time. In: a line's text; out: a `Kind`. Sample:
 
-    Traceback (most recent call last):                       HEAD
-      File "/srv/engine/runner.py", line 151, in capture     FRAME
-        self.model.forward(batch)                            CODE
-        ~~~~~~~~~~~~~~~~~~^^^^^^^                            CARET
-      [Previous line repeated 12 more times]                 REPEATED
-    torch.OutOfMemoryError: CUDA out of memory. Tried …      RAISED
-    During handling of the above exception, another …        LINK
+Traceback (most recent call last):                       HEAD
+  File "/srv/engine/runner.py", line 151, in capture     FRAME
+    self.model.forward(batch)                            CODE
+    ~~~~~~~~~~~~~~~~~~^^^^^^^                            CARET
+  [Previous line repeated 12 more times]                 REPEATED
+torch.OutOfMemoryError: CUDA out of memory. Tried …      RAISED
+During handling of the above exception, another …        LINK
 """
 
 from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import lru_cache
 
 HEADER = "Traceback (most recent call last)"
 
@@ -51,7 +52,8 @@ TORN_FRAME = re.compile(
 
 #: the exception line: a dotted name, perhaps Ray's "(Inner)", then ": message" or nothing
 RAISED = re.compile(
-    r"^(?P<type>[A-Za-z_]\w{0,120}(?:\.(?:<locals>|\w{1,120})){0,12})(?P<inner>\([\w.]{1,120}\))?(?P<colon>:(?: (?P<message>.*))?)?$",
+    r"^(?P<type>[A-Za-z_]\w{0,120}(?:\.(?:<locals>|\w{1,120})){0,12})(?P<inner>\([\w.]{1,120}\))?"
+    r"(?P<colon>:(?: (?P<message>.*))?)?$",
     re.DOTALL,
 )
 
@@ -64,7 +66,43 @@ EXCEPTION_NAME = re.compile(
 
 #: words before a colon that no exception class is called
 NOT_A_TYPE = frozenset(
-    ["INFO", "WARNING", "WARN", "DEBUG", "ERROR", "CRITICAL", "FATAL", "TRACE", "NOTICE", "NOTE", "Note", "Hint", "Warning", "Process", "Killed", "Usage", "usage", "Info", "Error", "Debug", "Fatal", "TODO", "FIXME", "INTERNAL", "See", "https", "http", "Explanation", "Rank", "rank", "time", "host", "exitcode", "error_file", "traceback"]
+    [
+        "INFO",
+        "WARNING",
+        "WARN",
+        "DEBUG",
+        "ERROR",
+        "CRITICAL",
+        "FATAL",
+        "TRACE",
+        "NOTICE",
+        "NOTE",
+        "Note",
+        "Hint",
+        "Warning",
+        "Process",
+        "Killed",
+        "Usage",
+        "usage",
+        "Info",
+        "Error",
+        "Debug",
+        "Fatal",
+        "TODO",
+        "FIXME",
+        "INTERNAL",
+        "See",
+        "https",
+        "http",
+        "Explanation",
+        "Rank",
+        "rank",
+        "time",
+        "host",
+        "exitcode",
+        "error_file",
+        "traceback",
+    ]
 )
 
 LINKS = {
@@ -168,3 +206,17 @@ def repeats(text: str) -> int:
     """N of `[Previous line repeated N more times]`, 0 for other lines."""
     found = _REPEATED.match(text)
     return int(found[1]) if found else 0
+
+
+@lru_cache(maxsize=4096)
+def frame_function(text: str) -> str:
+    """The function that a frame line names, "" where it names none."""
+    found = FRAME.match(text)
+    return (found["function"] or "") if found else ""
+
+
+@lru_cache(maxsize=4096)
+def frame_file(text: str) -> str:
+    """The file of a frame line, "" for other lines."""
+    found = FRAME.match(text)
+    return found["file"] if found else ""

@@ -22,30 +22,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from forensics.parse.python.alike import copies, one_stack
+from forensics.parse.python.colors import Line, Top, colorings, explains
 from forensics.parse.python.reach import raises, reach
-from forensics.parse.python.shapes import FRAME, Kind, raised
+from forensics.parse.python.shapes import Kind, frame_file, frame_function, raised
 
 #: ways with more cost than the best one plus this are not believed
 SLACK = 1
 #: an open traceback that never got its exception line
 UNFINISHED = 2
 #: states kept after a line; more, and nothing is said
-MOST_STATES = 1500
+MOST_STATES = 500
 MOST_LINES = 3000
 
-#: a top: (kind, text) of an open traceback's last line; code lines may remember the color of their frame
-Top = tuple[str, str, str]
 State = tuple[Top, ...]
 _START: Top = ("H", "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the window. at: the caller's index."""
-
-    at: int
-    kind: Kind
-    text: str
 
 
 @dataclass(slots=True)
@@ -86,8 +77,9 @@ def untangle(lines: Sequence[Line], known: Mapping[str, str] | None = None) -> W
     if steps is None or any(len(step) > 1 for step in steps):
         steps = max((steps, *_colored(lines, dict(known or {}))), key=_certain)
     if steps is None:
-        return Woven([], len(lines) + len(carets), 0)
+        return Woven([], len(lines) + len(carets), copies(lines))
     woven = _build(lines, steps)
+    woven.alike = woven.alike or copies(lines)
     _place_carets(woven, carets)
     return woven
 
@@ -115,32 +107,21 @@ def _plain(lines: Sequence[Line], codes: dict[str, str]) -> list[dict[Top, Top]]
 def _colored(lines: Sequence[Line], codes: dict[str, str]) -> list[list[dict[Top, Top]]]:
     """The steps under each coloring that explains everything."""
     found = []
-    for colors in _colorings(lines):
+    for colors in colorings(lines):
         steps = _weigh(lines, codes, colors)
-        if steps is not None and _fits(lines, steps):
+        if steps is not None and explains(lines, steps):
             found.append(steps)
     return found
 
 
 def _alike(lines: Sequence[Line]) -> Woven | None:
-    """The strands where every traceback says the same words, each once: all of them are the order of the first sightings."""
-    count = sum(line.kind is Kind.HEAD for line in lines)
-    places: dict[str, list[int]] = {}
-    for line in lines:
-        if line.kind is not Kind.HEAD:
-            places.setdefault(line.text, []).append(line.at)
-    if count < 2 or any(len(found) != count for found in places.values()):
+    """The strands where every traceback says the same words."""
+    stacks = one_stack(lines)
+    if stacks is None:
         return None
-    kinds = [line.kind for line in lines if line.kind is not Kind.HEAD and places[line.text][0] == line.at]
-    if Kind.RAISED in kinds[:-1] or kinds[-1:] != [Kind.RAISED] or kinds[:1] != [Kind.FRAME]:
-        return None
-    heads = [line.at for line in lines if line.kind is Kind.HEAD]
-    strands = [
-        Strand([heads[n], *(found[n] for found in places.values())], list(places), headed=True, raised=True) for n in range(count)
-    ]
-    if any(strand.lines != sorted(strand.lines) for strand in strands):
-        return None
-    return Woven(strands, 0, count)
+    said = {line.at: line.text for line in lines}
+    strands = [Strand(stack, [said[at] for at in stack[1:]], headed=True, raised=True) for stack in stacks]
+    return Woven(strands, 0, len(strands))
 
 
 # --- weighing -------------------------------------------------------------------------------------------------------------
@@ -231,22 +212,10 @@ def _to_frame(letter: str, said: str, text: str, sourceless: bool) -> int | None
     if letter == "H":
         return 0
     if letter == "C":
-        return reach(said, _function(text))
+        return reach(said, frame_function(text))
     if letter == "F" and (sourceless or _without_code(said)):
         return 1
     return None
-
-
-@lru_cache(maxsize=4096)
-def _function(text: str) -> str:
-    found = FRAME.match(text)
-    return (found["function"] or "") if found else ""
-
-
-@lru_cache(maxsize=4096)
-def _file(text: str) -> str:
-    found = FRAME.match(text)
-    return found["file"] if found else ""
 
 
 def _type(text: str) -> str:
@@ -256,7 +225,7 @@ def _type(text: str) -> str:
 
 def _without_code(frame: str) -> bool:
     """Frames that Python shows no source line for."""
-    file = _file(frame)
+    file = frame_file(frame)
     return file.startswith("<") or file.endswith((".pyx", ".so"))
 
 
@@ -274,11 +243,16 @@ def _underlines(code: str, carets: str) -> bool:
     if end > len(code.rstrip()) or start < len(code) - len(code.lstrip()):
         return False
     inside, before, after = code[start:end], code[start - 1 : start], code[end : end + 1]
-    cut = lambda a, b: bool(re.match(r"\w", a) and re.match(r"\w", b))  # noqa: E731
-    return not cut(before, inside[:1]) and not cut(inside[-1:], after) and not inside[:1].isspace() and not inside[-1:].isspace()
+    inside_a_word = (before + inside[:1], inside[-1:] + after)
+    return not any(len(pair) == 2 and _WORD_PAIR.match(pair) for pair in inside_a_word) and inside == inside.strip()
 
 
-def _learn(lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]] | None, codes: Mapping[str, str]) -> dict[str, str]:
+_WORD_PAIR = re.compile(r"\w\w")
+
+
+def _learn(
+    lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]] | None, codes: Mapping[str, str]
+) -> dict[str, str]:
     """Code lines by frame, from lines whose place is certain: a frame line shows the same source line wherever it stands."""
     learnt: dict[str, str] = {}
     for line, step in zip(lines, steps or (), strict=False):
@@ -289,80 +263,11 @@ def _learn(lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]] | None, cod
     return learnt
 
 
-# --- colors ---------------------------------------------------------------------------------------------------------------
-
-
-def _colorings(lines: Sequence[Line]) -> list[dict[str, str]]:
-    """Ways to tell the tracebacks apart by a word that all frames of one share and no other has: a folder, the file, a part
-    of the function's name. One word a traceback, and as many words as tracebacks."""
-    count = sum(line.kind is Kind.HEAD for line in lines)
-    frames = [line.text for line in lines if line.kind is Kind.FRAME]
-    found = []
-    for view in _VIEWS:
-        words = {text: view(text) for text in frames}
-        distinct = set(words.values())
-        if len(distinct) == count and "" not in distinct:
-            found.append(words | _code_colors(lines, words))
-    return found
-
-
-def _code_colors(lines: Sequence[Line], colors: Mapping[str, str]) -> dict[str, str]:
-    """The colors of source lines: that of the frames they name, where those have one color."""
-    by_function: dict[str, set[str]] = {}
-    for text, color in colors.items():
-        by_function.setdefault(_function(text), set()).add(color)
-    result = {}
-    for line in lines:
-        if line.kind is Kind.CODE and line.text not in result:
-            named = [c for name, found in by_function.items() if reach(line.text, name) == 0 for c in found]
-            if len(set(named)) == 1:
-                result[line.text] = named[0]
-    return result
-
-
-def _folder(depth: int, text: str) -> str:
-    parts = _file(text).split("/")
-    return "/".join(parts[: depth + 1]) if len(parts) > depth + 1 else ""
-
-
-def _part(place: int, text: str) -> str:
-    parts = [p for p in re.split(r"_|(?<=[a-z])(?=[A-Z])", _function(text)) if p]
-    return parts[place] if len(parts) > place else ""
-
-
-def _digits(place: int, text: str) -> str:
-    parts = re.findall(r"\d+", _file(text) + " " + _function(text))
-    return parts[place] if len(parts) > place else ""
-
-
-_VIEWS = (
-    *(lambda text, d=d: _folder(d, text) for d in range(1, 9)),
-    lambda text: _file(text),
-    *(lambda text, p=p: _part(p, text) for p in range(4)),
-    *(lambda text, p=p: _digits(p, text) for p in range(4)),
-)
-
-
-def _fits(lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]]) -> bool:
-    """True where a coloring explains everything: every traceback ends, every call is named, and there is enough to judge by."""
-    heads = sum(line.kind is Kind.HEAD for line in lines)
-    frames = sum(line.kind is Kind.FRAME for line in lines)
-    ends = sum(line.kind is Kind.RAISED for line in lines)
-    if heads != ends or frames < 4 * heads:
-        return False
-    strange = 0
-    for line, step in zip(lines, steps, strict=True):
-        letter, said, _ = next(iter(step))
-        if line.kind is Kind.FRAME and letter == "C":
-            strange += reach(said, _function(line.text)) > 1
-    return strange == 0
-
-
 # --- building -------------------------------------------------------------------------------------------------------------
 
 
 def _build(lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]]) -> Woven:
-    """Strands from the steps: a line goes on with the traceback whose top it follows, where that is one or all such say the same."""
+    """Strands from the steps: a line goes on with the traceback whose top it follows, where that is one, or all say the same."""
     open_: dict[Top, list[Strand]] = {}
     blurred: set[Top] = set()
     woven = Woven()
@@ -439,7 +344,11 @@ def _place_carets(woven: Woven, carets: Sequence[Line]) -> None:
     for strand in woven.strands:
         said = ["", *strand.texts] if strand.headed else strand.texts
         ends = [*strand.lines[1:], 1 << 60]
-        waiting += [(at, end, text, strand) for at, end, text in zip(strand.lines, ends, said, strict=True) if text[:4] == "    "]
+        waiting += [
+            (at, end, text, strand)
+            for at, end, text in zip(strand.lines, ends, said, strict=True)
+            if text[:4] == "    "
+        ]
     todo, before = list(carets), -1
     while len(todo) != before:
         before = len(todo)

@@ -14,9 +14,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from forensics.parse.python.blocks import Block, heading_of, starts_anew
+from forensics.parse.python.colors import Line
 from forensics.parse.python.lanes import Item
 from forensics.parse.python.shapes import Kind, looks_raised
-from forensics.parse.python.weave import Line, Strand, Woven, untangle
+from forensics.parse.python.weave import Strand, Woven, untangle
 
 #: lines a window may have
 LONGEST = 1500

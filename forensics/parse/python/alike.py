@@ -1,0 +1,99 @@
+"""Woven tracebacks that all say the same words. In: the lines of a window; out: that one stack, or None. Sample:
+
+Traceback (most recent call last):          two ranks run the same code and fail alike: each line stands there twice,
+Traceback (most recent call last):          nobody can say which rank wrote which, and nobody needs to: the stack is
+  File "/srv/a.py", line 7, in main         the one that two copies of give these lines in this order
+  File "/srv/a.py", line 7, in main
+    step(batch)
+…
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from forensics.parse.python.colors import Line
+from forensics.parse.python.reach import STRANGE, reach
+from forensics.parse.python.shapes import Kind, frame_function
+
+#: ways kept while the stack is searched; where more are possible nothing is said
+MOST_WAYS = 400
+
+#: (the stack as far as known, how many copies stand after how many of its lines)
+_Way = tuple[tuple[str, ...], tuple[int, ...]]
+
+
+def copies(lines: Sequence[Line]) -> int:
+    """How many tracebacks the window holds if all of them are alike, 0 where they cannot be."""
+    heads = sum(line.kind is Kind.HEAD for line in lines)
+    ends = [line.text for line in lines if line.kind is Kind.RAISED]
+    counts = Counter(line.text for line in lines if line.kind is not Kind.HEAD)
+    alike = heads > 1 and len(ends) == heads and len(set(ends)) == 1 and not any(n % heads for n in counts.values())
+    return heads if alike else 0
+
+
+def one_stack(lines: Sequence[Line]) -> list[list[int]] | None:
+    """The lines (Line.at) of each copy, headers first, where just one stack explains the window. Copies are told apart only by
+    their order, which is arbitrary."""
+    count = copies(lines)
+    if not count:
+        return None
+    kinds = {line.text: line.kind for line in lines}
+    counts = Counter(line.text for line in lines if line.kind is not Kind.HEAD)
+    body = [line for line in lines if line.kind is not Kind.HEAD]
+    left = {text: n // count for text, n in counts.items()}
+    length = len(body) // count
+    ways: set[_Way] = {((), (0,) * count)}
+    for line in body:
+        ways = {after for way in ways for after in _after(way, line, left, kinds)}
+        if not ways or len(ways) > MOST_WAYS:
+            return None
+    stacks = {stack for stack, places in ways if all(place == length for place in places)}
+    return _shared_out(lines, next(iter(stacks)), count) if len(stacks) == 1 else None
+
+
+def _after(way: _Way, line: Line, left: dict[str, int], kinds: dict[str, Kind]) -> list[_Way]:
+    """What the way becomes when some copy goes on with the line: one that lags behind, or one that shows what comes next."""
+    stack, places = way
+    found: list[_Way] = []
+    for place in set(places):
+        if place < len(stack):
+            if stack[place] == line.text:
+                found.append((stack, _moved(places, place)))
+        elif stack.count(line.text) < left[line.text] and _follows(stack, line, kinds):
+            found.append(((*stack, line.text), _moved(places, place)))
+    return found
+
+
+def _moved(places: tuple[int, ...], place: int) -> tuple[int, ...]:
+    moved = list(places)
+    moved[moved.index(place)] += 1
+    return tuple(sorted(moved))
+
+
+def _follows(stack: tuple[str, ...], line: Line, kinds: dict[str, Kind]) -> bool:
+    """True where a stack that ends like this may go on with the line."""
+    last = kinds[stack[-1]] if stack else Kind.HEAD
+    if line.kind is Kind.FRAME:
+        return last is Kind.HEAD or (last is Kind.CODE and reach(stack[-1], frame_function(line.text)) < STRANGE)
+    if line.kind is Kind.CODE:
+        known = next((stack[n + 1] for n in range(len(stack) - 1) if stack[n] == stack[-1]), None)
+        return last is Kind.FRAME and known in (None, line.text)
+    return last is Kind.CODE
+
+
+def _shared_out(lines: Sequence[Line], stack: tuple[str, ...], count: int) -> list[list[int]] | None:
+    """Gives the lines to the copies: the copy that is furthest behind takes a line that both could take."""
+    strands = [[line.at] for line in lines if line.kind is Kind.HEAD]
+    places = [0] * count
+    for line in lines:
+        if line.kind is Kind.HEAD:
+            continue
+        fits = [n for n in range(count) if places[n] < len(stack) and stack[places[n]] == line.text]
+        if not fits:
+            return None
+        taker = max(fits, key=lambda n: places[n])
+        strands[taker].append(line.at)
+        places[taker] += 1
+    return strands
