@@ -117,6 +117,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     """The first row whose patterns fit any exception of the failure; innermost words are asked first."""
     first = group.first
     texts = [text[:_LOOKED_AT] for text in first.texts]
+    texts += [event.message[:_LOOKED_AT] for event in first.events[1:12] if event.message]
     if first.inner is not None:
         texts.insert(0, first.inner[1][:_LOOKED_AT])
     types = list(first.types) + ([first.inner[0]] if first.inner and first.inner[0] else [])

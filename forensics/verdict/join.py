@@ -21,6 +21,7 @@ _DEVICE_PHRASES = (
     "illegal instruction", "uncorrectable ecc", "invalid device function", "hardware exception",
 )
 _COMMUNICATION = re.compile(r"NCCL|RCCL|DistBackendError|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", re.I)
+_COMPILES = re.compile(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
 #: how far apart two tellings of one crash can stand, in lines
 _NEAR = 4_000
 
@@ -42,6 +43,7 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     kept = _join_reraised(kept)
     kept = _join_asserts(kept)
     kept = _join_device_errors(kept)
+    kept = _join_compilers(kept)
     kept = _join_signals(kept)
     kept = _join_aborts(kept)
     kept = _join_watchdogs(kept)
@@ -104,7 +106,7 @@ def _join_reraised(seen: list[Sighting]) -> list[Sighting]:
     gone: set[int] = set()
     python = [s for s in seen if s.kind == "python" and s.chain and s.role is None]
     for place, outer in enumerate(python):
-        words = _squeezed(outer.root_message)
+        words = _squeezed(outer.message)
         for inner in reversed(python[max(0, place - 8) : place]):
             said = _squeezed(inner.message)[:200]
             if id(inner) in gone or len(said) < 20 or not same_process(inner, outer) or not _close(inner, outer):
@@ -186,6 +188,20 @@ def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:
             abort.root_type, abort.root_message = sighting.root_type, sighting.root_message
             abort.span, abort.events, abort.spans = sighting.span, [*sighting.events, *abort.events], [*sighting.spans, *abort.spans]
             abort.role, abort.role_why, abort.rule, abort.conditional = None, "", "", False
+            gone.add(id(sighting))
+    return [s for s in seen if id(s) not in gone]
+
+
+def _join_compilers(seen: list[Sighting]) -> list[Sighting]:
+    """What a compiler printed before the exception that says that it failed."""
+    gone: set[int] = set()
+    for sighting in seen:
+        if sighting.kind != "native" or sighting.role is not None or not _COMPILES.search(f"{sighting.type} {sighting.message[:400]} {sighting.events[0].parser}"):
+            continue
+        home = next((s for s in seen if s.kind == "python" and s.role is None and s.place > sighting.place and same_process(s, sighting) and _close(s, sighting) and any(_COMPILES.search(t[:4_000]) for t in s.texts)), None)
+        if home is not None:
+            home.events += sighting.events
+            home.spans += sighting.spans
             gone.add(id(sighting))
     return [s for s in seen if id(s) not in gone]
 

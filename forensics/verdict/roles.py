@@ -102,7 +102,7 @@ def _another_attempt(first: Sighting, following: Sighting) -> bool:
     if first.rank is not None or following.rank is not None or first.kind != "python" or following.kind != "python":
         return False
     tops = [s.chain[-1].frames[0] if s.chain and s.chain[-1].frames else None for s in (first, following)]
-    if any(top is None or top.function != "<module>" for top in tops):
+    if any(top is None or top.function not in ("<module>", "_run_module_as_main") for top in tops):
         return False
     return tops[0].file != tops[1].file  # type: ignore[union-attr]
 

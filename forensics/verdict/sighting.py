@@ -32,6 +32,12 @@ _WEIGHT = {
 #: "Last error:" of NCCL >= 2.14 inside c10d's message
 _LAST_ERROR = re.compile(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTILINE)
 _EXCEPTION = re.compile(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
+#: how a line of another writer begins
+_FOREIGN = re.compile(
+    r"\n(?=\[?[WEIF]\d{3,4} \d\d:|\[rank\d+\]:|##\[|[EWIF] external/|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|(?:INFO|WARNING|ERROR|DEBUG)[ :]+\d\d-\d\d |\(\w+ pid=\d+\)|-{18,}\s*$|"
+    r"terminate called |Fatal Python error|srun: |slurmstepd: |\*\*\* Aborted at )",
+    re.MULTILINE,
+)
 _BUILD = re.compile(r"Ninja build failed|ninja: build stopped|Error building extension|returned non-zero exit status|nvcc|Error compiling")
 #: the compiler's first complaint
 _COMPILER = re.compile(r"^.{0,400}?\b(?:fatal )?error(?: [A-Z]?\d+)?: .{1,600}$", re.MULTILINE)
@@ -121,9 +127,9 @@ def sight(event: Event) -> Sighting | None:
     seen = Sighting(
         kind=_KIND[event.kind],
         type=event.type,
-        message=event.message,
+        message=own_words(event.message),
         root_type=event.type,
-        root_message=event.message,
+        root_message=own_words(event.message),
         rank=event.rank,
         time=event.time,
         span=event.span,
@@ -137,8 +143,8 @@ def sight(event: Event) -> Sighting | None:
     if event.chain is not None:
         chain = event.chain
         seen.chain = chain.exceptions
-        seen.type, seen.message = chain.last.type, chain.last.message
-        seen.root_type, seen.root_message = chain.root.type, chain.root.message
+        seen.type, seen.message = chain.last.type, own_words(chain.last.message)
+        seen.root_type, seen.root_message = chain.root.type, own_words(chain.root.message)
         seen.frames = next((link.frames for link in chain.exceptions if link.frames), ())
         seen.heading = chain.heading
         seen.handled = chain.handled
@@ -163,6 +169,12 @@ def sight(event: Event) -> Sighting | None:
     if isinstance(exit_, ProcessExit) and seen.type is None:
         seen.type = seen.root_type = exit_.signal or (f"exit {exit_.code}" if exit_.code is not None else None)
     return seen
+
+
+def own_words(message: str) -> str:
+    """A message without the lines of other writers that ran into it."""
+    foreign = _FOREIGN.search(message)
+    return message[: foreign.start()].rstrip() if foreign is not None else message
 
 
 def _crashing(stacks: tuple[StackTrace, ...]) -> StackTrace:
