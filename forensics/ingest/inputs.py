@@ -1,0 +1,223 @@
+"""What the user named, as a row of openable inputs. In: paths, folders, globs, "-", bytes; out: `Opened` records. Sample:
+
+    list(open_all(["logs/", "a.tar.gz"], options, skipped))
+    -> [Opened("logs/rank_0.log", …), Opened("a.tar.gz!rank_1.log", …)]; skipped -> [Skipped("logs/core", "binary data")]
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from forensics.ingest.options import ReadOptions
+from forensics.ingest.streams import Plain
+from forensics.model.source import Skipped
+
+#: a member of an archive inside an archive is as deep as it gets
+_DEEPEST = 3
+#: a zip that cannot be sought (a pipe) is held in memory up to this size
+_ZIP_IN_MEMORY = 256 * 1024 * 1024
+_BLOB_CAP = 256 * 1024 * 1024
+_PICKLE = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
+
+
+@dataclass(slots=True)
+class Opened:
+    """One input, open. name: for people; path, size: of a plain uncompressed regular file (ranges of it can be read), else None;
+    blob: the whole content where it is no log but evidence (flight recorder dumps)."""
+
+    name: str
+    stream: Plain
+    path: str | None = None
+    size: int | None = None
+    blob: bytes | None = None
+
+
+def names_of(inputs: Iterable[str | os.PathLike[str]], skipped: list[Skipped]) -> list[str]:
+    """Files behind paths, folders and globs, each once, in order; "-" stays. What is not there goes to `skipped`."""
+    found: list[str] = []
+    for item in inputs:
+        name = os.fspath(item)
+        if name == "-":
+            found.append(name)
+        elif os.path.isdir(name):
+            for top, folders, files in os.walk(name):
+                folders[:] = sorted(f for f in folders if not f.startswith("."))
+                found.extend(os.path.join(top, file) for file in sorted(files) if not file.startswith("."))
+        elif os.path.lexists(name) or not glob.has_magic(name):
+            found.append(name)
+        else:
+            matches = sorted(glob.glob(name, recursive=True))
+            if not matches:
+                skipped.append(Skipped(name, "no file matches this pattern"))
+            found.extend(m for m in matches if not os.path.isdir(m))
+    seen: set[str] = set()
+    unique = []
+    for name in found:
+        real = name if name == "-" else os.path.realpath(name)
+        if real not in seen:
+            seen.add(real)
+            unique.append(name)
+    return unique
+
+
+def open_all(
+    inputs: Iterable[str | bytes | os.PathLike[str]], options: ReadOptions, skipped: list[Skipped]
+) -> Iterator[Opened]:
+    """Opens one input after the other; each is valid until the next is asked for. Never raises for a bad input: `skipped`
+    tells."""
+    number = 0
+    paths: list[str | os.PathLike[str]] = []
+    for item in inputs:
+        number += 1
+        if isinstance(item, bytes):
+            yield from _contents(f"input {number}", io.BytesIO(item), options, skipped, 0)
+        else:
+            paths.append(item)
+    for name in names_of(paths, skipped):
+        yield from open_one(name, options, skipped)
+
+
+def open_one(name: str, options: ReadOptions, skipped: list[Skipped]) -> Iterator[Opened]:
+    """One path or "-": the file itself, or the members of the archive that it is."""
+    if name == "-":
+        raw: Any = sys.stdin.buffer
+        raw = getattr(raw, "raw", raw)
+        _widen(raw)
+        yield from _contents("-", raw, options, skipped, 0)
+        return
+    try:
+        # a FIFO that nobody writes to would hang on a plain open
+        mode = os.stat(name).st_mode
+        if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not name.startswith("/dev/fd")):
+            skipped.append(Skipped(name, "a device or socket, not a file"))
+            return
+        with open(name, "rb", buffering=0) as file:
+            if stat.S_ISFIFO(mode):
+                _widen(file)
+            size = os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
+            yield from _contents(name, file, options, skipped, 0, size)
+    except OSError as error:
+        skipped.append(Skipped(name, (error.strerror or str(error)).lower()))
+
+
+def _contents(
+    name: str, raw: Any, options: ReadOptions, skipped: list[Skipped], depth: int, size: int | None = None
+) -> Iterator[Opened]:
+    stream = Plain(raw, options.archive_bytes)
+    head = stream.head
+    if head[257:262] == b"ustar" and depth < _DEEPEST:
+        yield from _tar(name, stream, options, skipped, depth)
+        return
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) and depth < _DEEPEST:
+        yield from _zip(name, raw, stream, size, options, skipped, depth)
+        return
+    if head.startswith(_PICKLE) or _is_recorder_json(head):
+        blob = _all(stream, _BLOB_CAP)
+        if blob is None:
+            skipped.append(Skipped(name, "a dump of more than 256 MB"))
+        else:
+            yield Opened(name, stream, blob=blob)
+        return
+    if depth + (name != "-") and _is_binary(head, stream.encoding):
+        skipped.append(Skipped(name, "binary data, not a log", size))
+        return
+    plain_file = size if stream.compression is None and stream.encoding == "utf-8" and depth == 0 else None
+    yield Opened(name, stream, name if plain_file else None, plain_file or None)
+    if stream.damage:
+        skipped.append(Skipped(name, stream.damage))
+
+
+def _tar(name: str, stream: Plain, options: ReadOptions, skipped: list[Skipped], depth: int) -> Iterator[Opened]:
+    import tarfile
+
+    total = count = 0
+    try:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
+            for member in archive:
+                if not member.isreg() or member.size == 0:
+                    continue
+                count, total = count + 1, total + member.size
+                if count > options.archive_members or total > options.archive_bytes:
+                    skipped.append(Skipped(name, f"more than the limit of the archive; read {count - 1} members"))
+                    return
+                inside = archive.extractfile(member)
+                if inside is not None:
+                    yield from _contents(f"{name}!{member.name}", inside, options, skipped, depth + 1)
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        skipped.append(Skipped(name, stream.damage or f"the archive is damaged: {error}"))
+
+
+def _zip(
+    name: str, raw: Any, stream: Plain, size: int | None, options: ReadOptions, skipped: list[Skipped], depth: int
+) -> Iterator[Opened]:
+    import zipfile
+
+    if size is not None and stream.compression is None:
+        holder: Any = name
+    else:
+        content = _all(stream, _ZIP_IN_MEMORY)
+        if content is None:
+            skipped.append(Skipped(name, "a zip archive of more than 256 MB cannot be read from a pipe; unpack it first"))
+            return
+        holder = io.BytesIO(content)
+    total = 0
+    try:
+        with zipfile.ZipFile(holder) as archive:
+            for index, info in enumerate(archive.infolist()):
+                if info.is_dir() or info.file_size == 0:
+                    continue
+                total += info.file_size
+                if index >= options.archive_members or total > options.archive_bytes:
+                    skipped.append(Skipped(name, f"more than the limit of the archive; read {index} members"))
+                    return
+                if info.flag_bits & 1:
+                    skipped.append(Skipped(f"{name}!{info.filename}", "encrypted"))
+                    continue
+                with archive.open(info) as inside:
+                    yield from _contents(f"{name}!{info.filename}", inside, options, skipped, depth + 1)
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
+        skipped.append(Skipped(name, f"the archive is damaged: {error}"))
+
+
+def _all(stream: Plain, cap: int) -> bytes | None:
+    """The whole content, or None where it is bigger than `cap`."""
+    parts, total = [], 0
+    buffer = memoryview(bytearray(1 << 20))
+    while size := stream.readinto(buffer):
+        total += size
+        if total > cap:
+            return None
+        parts.append(bytes(buffer[:size]))
+    return b"".join(parts)
+
+
+def _is_recorder_json(head: bytes) -> bool:
+    """A JSON dump of torch's flight recorder."""
+    start = head[:4096].lstrip()
+    return start.startswith(b"{") and b'"pg_config"' in start and (b'"version"' in start or b'"entries"' in start)
+
+
+def _is_binary(head: bytes, encoding: str) -> bool:
+    """Not text in any encoding that logs have: many control bytes. A few NULs (a torn file) do not make it binary."""
+    if encoding.startswith(("utf-16", "utf-32")) or not head:
+        return False
+    sample = head[:2048]
+    control = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in sample if byte)
+    return control > len(sample) * 0.05 or (sample.count(0) > len(sample) * 0.5 and sample.strip(b"\0") != b"" and control > 0)
+
+
+def _widen(file: Any) -> None:
+    """A pipe of 1 MB instead of 64 KB saves half of the switches between writer and reader; where the system lets us."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(file.fileno(), 1031, 1 << 20)
+    except (ImportError, OSError, ValueError, AttributeError):
+        return

@@ -1,0 +1,88 @@
+"""Signs of life of each rank, from samples. In: blocks of raw lines; out: each rank's latest line. Sample:
+
+    pulse.sample(buffer, base, cut, line_after)  ->  pulse.latest() -> [(6484729, b"[2026-11-29 20:15:20 TP1] Decode batch …")]
+
+A healthy line must cost nothing, so no line is looked at by itself: of each block the last lines are looked at, and for
+every writer known by then a search backwards from the block's end finds its latest line.
+"""
+
+from __future__ import annotations
+
+from forensics.ingest.decode import plain, text_of
+from forensics.ingest.dialects import Table
+from forensics.ingest.ranks import rank_of
+
+#: lines at a block's end that are asked who wrote them; far more at the very first block
+_ASKED, _ASKED_FIRST = 3, 200
+_MOST_WRITERS = 4_096
+#: how far back a writer is searched for; for one that was silent in the last block every n-th block, as it may be gone
+_REACH, _PATIENCE = 64 * 1024, 8
+_LINE_CAP = 600
+
+
+class Pulse:
+    """Latest sighting of each writer with a rank, by the literal bytes that name it (" TP3]", "[rank3]:", "_TP3 pid=71)")."""
+
+    __slots__ = ("_blocks", "_table", "_tokens", "first", "last")
+
+    def __init__(self) -> None:
+        self._table = Table()
+        self._tokens: dict[bytes, int] = {}  # token -> block in which it was last seen
+        self._blocks = 0
+        self.first: dict[bytes, tuple[int, bytes]] = {}
+        self.last: dict[bytes, tuple[int, bytes]] = {}
+
+    def sample(self, buf: bytearray, base: int, cut: int, line: int) -> None:
+        """Takes the block buf[base:cut]; the line at `cut` has number `line`."""
+        if cut <= base:
+            return
+        self._blocks += 1
+        self._ask(buf, base, cut)
+        blocks = self._blocks
+        reach = max(base, cut - _REACH)
+        for token, seen in self._tokens.items():
+            silent = blocks - seen
+            if silent > 2 and silent % _PATIENCE:
+                continue
+            # one that spoke in the last block is searched in all of this one: its end may be here
+            found = buf.rfind(token, base if silent == 1 else reach, cut)
+            if found < 0:
+                continue
+            self._tokens[token] = blocks
+            start = buf.rfind(b"\n", base, found) + 1 or base
+            stop = buf.find(b"\n", found, cut)
+            stop = cut if stop < 0 else stop
+            number = line - buf.count(b"\n", start, cut)
+            sighting = (number, bytes(buf[start : min(stop, start + _LINE_CAP)]))
+            self.last[token] = sighting
+            self.first.setdefault(token, sighting)
+
+    def _ask(self, buf: bytearray, base: int, cut: int) -> None:
+        """Looks for writers that were not known yet."""
+        if len(self._tokens) >= _MOST_WRITERS:
+            return
+        stop = cut
+        for _ in range(_ASKED_FIRST if self._blocks == 1 else _ASKED):
+            if stop <= base:
+                return
+            start = buf.rfind(b"\n", base, stop - 1) + 1 or base
+            raw = bytes(buf[start : min(stop, start + _LINE_CAP)])
+            stop = start
+            text = plain(text_of(raw.rstrip(b"\r\n")))
+            peeled = self._table.peel(text)
+            if peeled.rank_at is None or rank_of(peeled.captures, peeled.axes) is None:
+                continue
+            token = text[max(0, peeled.rank_at[0] - 2) : peeled.rank_at[1] + 1].strip().encode()
+            if len(token) >= 3 and token not in self._tokens:
+                self._tokens[token] = self._blocks
+
+    def merge(self, later: Pulse, lines_before: int) -> None:
+        """Adds what a later piece of the same source saw."""
+        for token, (number, raw) in later.first.items():
+            self.first.setdefault(token, (number + lines_before, raw))
+        for token, (number, raw) in later.last.items():
+            self.last[token] = (number + lines_before, raw)
+
+    def sightings(self) -> list[tuple[int, bytes]]:
+        """First and latest lines of every writer, by number."""
+        return sorted({*self.first.values(), *self.last.values()})

@@ -1,0 +1,156 @@
+"""The one pass over a source's bytes. In: a stream, a retainer; out: counts, and what the retainer kept. Sample:
+
+    scan(stream, retainer, wants, options) -> Scanned(bytes=1073741824, lines=6484729, …)
+
+One buffer is reused: a bit of context, then whole lines, then the beginning of the next line. Nothing in here is done per
+line: the engine finds hits, line feeds are counted between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from forensics.ingest.options import ReadOptions
+from forensics.ingest.pulse import Pulse
+from forensics.ingest.retain import Retainer
+from forensics.ingest.wants import Wants
+
+#: the engine is fastest on blocks of 256 KB to 1 MB
+CHUNK = 1 << 20
+#: finished lines that stay in front of the buffer, for windows that reach back and for the tail
+CONTEXT = 64 * 1024
+#: of a line that does not fit into the buffer: kept around its first hits
+_AROUND, _MOST_AROUND = 8 * 1024, 8
+
+
+class Stream(Protocol):
+    """What is scanned."""
+
+    def readinto(self, buffer: memoryview, /) -> int: ...
+
+
+@dataclass(slots=True)
+class Scanned:
+    """bytes, lines: of the source or piece; long_lines: lines that did not fit into the buffer."""
+
+    bytes: int = 0
+    lines: int = 0
+    long_lines: int = 0
+
+
+class _LongLine:
+    """A line longer than the buffer: its first bytes, some around hits, its last ones."""
+
+    __slots__ = ("hits", "number", "parts", "size", "tail")
+
+    def __init__(self, number: int) -> None:
+        self.number, self.size, self.hits = number, 0, 0
+        self.parts: list[bytes] = []
+        self.tail = b""
+
+    def add(self, piece: memoryview, hits: list[tuple[int, int]]) -> None:
+        """One more piece of it."""
+        if not self.size:
+            self.parts.append(bytes(piece[:_AROUND]))
+        for end, _ in hits:
+            if self.hits < _MOST_AROUND:
+                low = max(0, end - _AROUND // 2)
+                self.parts.append(b"[... at byte %d of the line ...]" % (self.size + low))
+                self.parts.append(bytes(piece[low : end + _AROUND // 2]))
+            self.hits += 1
+        self.size += len(piece)
+        self.tail = bytes(piece[-_AROUND:])
+
+    def text(self) -> bytes:
+        """What is kept of it, as one line."""
+        return b" ".join(self.parts) + b" [... a line of %d bytes, most of it not kept ...] " % self.size + self.tail
+
+
+def scan(
+    stream: Stream,
+    retainer: Retainer,
+    wants: Wants,
+    options: ReadOptions,
+    *,
+    tail_lines: int = 0,
+    pulse: Pulse | None = None,
+    limit: int | None = None,
+    live: Callable[[], None] | None = None,
+) -> Scanned:
+    """Reads to the end, or just `limit` bytes.
+
+    tail_lines: kept at the end; pulse: samples each block; live: called after each block, which is then taken as it comes
+    instead of waiting whether the input is small enough to be kept whole.
+    """
+    result = Scanned()
+    buf = bytearray(CONTEXT + CHUNK)
+    view = memoryview(buf)
+    size = len(buf)
+    whole = retainer.head_left
+    low = base = fill = 0  # buf[low:base]: context; buf[base:fill]: not done yet
+    line = 1
+    long: _LongLine | None = None
+    done = False
+    while not done:
+        if fill > size - CHUNK // 8:
+            keep = base - CONTEXT
+            keep = low if keep <= low else buf.find(b"\n", keep, base) + 1 or base
+            view[: fill - keep] = view[keep:fill]
+            low, base, fill = 0, base - keep, fill - keep
+        room = size - fill if limit is None else min(size - fill, limit - result.bytes)
+        got = stream.readinto(view[fill : fill + room]) if room else 0
+        fill += got
+        result.bytes += got
+        done = got == 0
+        small = result.bytes <= whole
+        if small and live is None and not done and fill < size:
+            continue  # perhaps that is all: then nothing is scanned
+        if long is not None:
+            base, line, long = _go_on(long, buf, view, base, fill, done, line, retainer, wants)
+            low = base
+            if long is not None:
+                low = base = fill = 0
+                continue
+        cut = fill if done else buf.rfind(b"\n", base, fill) + 1 or base
+        if cut > base:
+            hits = [] if small and done else wants.engine.scan(view[base:cut])
+            at, number = retainer.feed(buf, low, base, cut, line, hits, done)
+            if pulse is not None and not small:
+                pulse.sample(buf, base, at, number)
+            base, line = at, number + (at == cut and buf[cut - 1] != 10)
+        elif not done and fill == size and base <= CONTEXT:
+            long = _LongLine(line)
+            result.long_lines += 1
+            long.add(view[base:fill], wants.engine.scan(view[base:fill]))
+            low = base = fill = 0
+        if options.on_progress is not None:
+            options.on_progress(got, None)
+        if live is not None:
+            live()
+    result.lines = line - 1
+    if tail_lines and result.bytes > whole:
+        at, first = base, line
+        while at > low and first > max(1, line - tail_lines):
+            at = buf.rfind(b"\n", low, at - 1) + 1 or low
+            first -= 1
+        if at < base:
+            retainer.keep_lines(first, bytes(buf[at:base]))
+    return result
+
+
+def _go_on(
+    long: _LongLine, buf: bytearray, view: memoryview, base: int, fill: int, done: bool, line: int, retainer: Retainer, wants: Wants
+) -> tuple[int, int, _LongLine | None]:
+    """Takes more of a line that did not fit; (offset behind it, next line number, None) once its end is found."""
+    stop = buf.find(b"\n", base, fill)
+    end = stop if stop >= 0 else fill
+    piece = view[base:end]
+    if len(piece):
+        long.add(piece, wants.engine.scan(piece))
+    if stop < 0 and not done:
+        return base, line, long
+    if long.hits:
+        retainer.keep_lines(long.number, long.text() + b"\n")
+    return (stop + 1 if stop >= 0 else fill), line + 1, None

@@ -1,0 +1,42 @@
+"""The anchors, ready for the scan. In: `Anchor`s; out: literals with their windows and a lazily built engine. Sample:
+
+    Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).windows -> [(1, 9)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.engine import Engine, engine
+
+#: no parser may ask for more lines than this around a hit
+_MOST_BEFORE, _MOST_AFTER = 200, 400
+
+
+class Wants:
+    """literals: each once, sorted; windows: lines kept before and after, per literal; longest: bytes of the longest literal."""
+
+    __slots__ = ("_engine", "_kind", "literals", "longest", "windows")
+
+    def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
+        wanted: dict[bytes, tuple[int, int]] = {}
+        for anchor in anchors:
+            if anchor.literal:
+                before, after = wanted.get(anchor.literal, (0, 0))
+                wanted[anchor.literal] = (
+                    min(max(before, anchor.before), _MOST_BEFORE),
+                    min(max(after, anchor.after), _MOST_AFTER),
+                )
+        self.literals = sorted(wanted)
+        self.windows = [wanted[literal] for literal in self.literals]
+        self.longest = max(map(len, self.literals), default=0)
+        self._kind = kind
+        self._engine: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """Built on first use: a small log is never scanned."""
+        if self._engine is None:
+            self._engine = engine(self.literals, self._kind)
+        return self._engine
