@@ -197,9 +197,14 @@ def write_state(state):
         json.dump(state, file)
 
 
-def check_gpu(recipe, any_gpu):
+def on_gpu(recipe, parameters):
+    """Whether the op needs a GPU: collectives over gloo do not."""
+    return recipe["device"] == "cuda" and parameters.get("backend") != "gloo"
+
+
+def check_gpu(recipe, parameters, any_gpu):
     """The GPU that the op would run on, as data. Raises CannotTry where it is not the one that the recipe needs."""
-    if recipe["device"] != "cuda":
+    if not on_gpu(recipe, parameters):
         return None
     torch = need("torch")
     if not torch.cuda.is_available():
@@ -215,9 +220,9 @@ def check_gpu(recipe, any_gpu):
     return gpu
 
 
-def time_call(call, device):
+def time_call(call, gpu):
     """Median milliseconds of one call, after three to warm up."""
-    synchronize = need("torch").cuda.synchronize if device == "cuda" else lambda: None
+    synchronize = need("torch").cuda.synchronize if gpu else lambda: None
     times, began = [], time.monotonic()
     for index in range(103):
         start = time.perf_counter()
@@ -251,15 +256,15 @@ def child(script, variant, options):
             details = script["compile_for"](parameters, variant, options["target"])
             write_state({"state": "worked", "details": details})
             return 0
-        gpu = check_gpu(recipe, options["any_gpu"])
+        gpu = check_gpu(recipe, parameters, options["any_gpu"])
         prepared = script["prepare"](parameters, variant)
         call, check = prepared if isinstance(prepared, tuple) else (prepared, None)
         call()
-        if recipe["device"] == "cuda":
+        if on_gpu(recipe, parameters):
             need("torch").cuda.synchronize()
         if check is not None:
             check()
-        ms = time_call(call, recipe["device"]) if options["time"] else None
+        ms = time_call(call, on_gpu(recipe, parameters)) if options["time"] and not recipe["processes"] else None
         write_state({"state": "worked", "gpu": gpu, "ms_per_call": ms})
         return 0
     except CannotTry as error:
