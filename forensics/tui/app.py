@@ -205,7 +205,7 @@ class TriageApp(Commands, App[int]):
         except ForensicsError as error:
             planned = None
             self.notify(str(error), severity="warning")
-        self.offer = ReproOffer(recipe=planned.recipe.id, runnable=planned.runnable, reason=planned.reason) if planned else None
+        self.offer = ReproOffer(**planned.contract) if planned else None
         self.view = view(incident, self.offer)
         self.logs.learn(incident)
         self.query_one(ReproPage).show(planned)

@@ -52,8 +52,7 @@ class ReproPage(Vertical):
             return
         text = Text(f"recipe {plan.recipe.id}", "bold")
         text.append("  r runs it here · w saves the script · p shows the script", "not bold dim")
-        if plan.reason:
-            text.append(f"\n{visible(str(plan.reason))}", "not bold")
+        text.append(f"\n{visible(plan.contract['reason'] or plan.why)}", "not bold")
         self._head(text)
         self.action_show_script()
 
