@@ -3,7 +3,7 @@
     with_action("python -m sglang.launch_server --model-path m --moe-runner-backend triton", "--moe-runner-backend marlin")
     -> "python -m sglang.launch_server --model-path m --moe-runner-backend marlin"
 
-Only actions made of flags, variables and `drop --flag` are put in; anything else is a sentence.
+Only actions made of flags, variables and `drop --flag` (or `drop --prefix-*`) are put in; anything else is a sentence.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,}=\S*\Z")
 _FLAG = re.compile(r"--[A-Za-z][\w.-]*(?:=\S+)?\Z")
+_FLAGS = re.compile(r"--[A-Za-z][\w.-]*-\*\Z")
 _TOKEN = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""")
 
 
@@ -24,7 +25,7 @@ def steps_of(action: str) -> list[tuple[str, str, str | None]] | None:
     while position < len(words):
         word = words[position]
         after = words[position + 1] if position + 1 < len(words) else None
-        if word == "drop" and after is not None and _FLAG.match(after):
+        if word == "drop" and after is not None and (_FLAG.match(after) or _FLAGS.match(after)):
             found.append(("drop", after, None))
             position += 2
         elif _VARIABLE.match(word):
@@ -55,8 +56,8 @@ def with_action(command: str, action: str) -> str | None:
             words.insert(0, f"{name}={value}")
         else:
             at = _place(words, name)
-            if at is not None:
-                del words[at : at + _length(words, at)]
+            while (found := _place(words, name)) is not None:
+                del words[found : found + _length(words, found)]
             if what == "set":
                 place = len(words) if at is None else at
                 words[place:place] = [name] if value is None else [name, value]
@@ -64,9 +65,13 @@ def with_action(command: str, action: str) -> str | None:
 
 
 def _place(words: list[str], flag: str) -> int | None:
-    """Where a flag stands, in either spelling of its dashes and underscores."""
-    wanted = _spelling(flag)
-    return next((i for i, word in enumerate(words) if word.startswith("--") and _spelling(word.split("=", 1)[0]) == wanted), None)
+    """Where a flag (or one beginning like "--speculative-*") stands, in either spelling of its dashes and underscores."""
+    wanted, start = _spelling(flag), _spelling(flag[:-1]) if flag.endswith("*") else None
+    for index, word in enumerate(words):
+        spelled = _spelling(word.split("=", 1)[0])
+        if word.startswith("--") and (spelled == wanted or (start is not None and spelled.startswith(start))):
+            return index
+    return None
 
 
 def _spelling(flag: str) -> str:

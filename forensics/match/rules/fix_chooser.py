@@ -1,6 +1,6 @@
 """Backends that can run this op on this GPU. In: the families that failed, facts, component; out: `Fix`es. Sample:
 
-    FP4 MoE on sm_120, SGLang, draft model -> --speculative-moe-runner-backend flashinfer_cutlass, …, drop --speculative-algorithm
+    FP4 MoE on sm_120, SGLang, draft model -> --speculative-moe-runner-backend flashinfer_cutlass, …, drop --speculative-*
 
 A value is proposed only where one of its families lists the GPU, its kernels take the weights, and the engine's version has it.
 """
@@ -19,7 +19,7 @@ from forensics.model.verdict import Confidence, Fix
 
 SOURCE = "rule.backend-choice"
 #: how each engine is told to do without a draft model
-_WITHOUT_DRAFT = {"sglang": "drop --speculative-algorithm", "vllm": "drop --speculative-config"}
+_WITHOUT_DRAFT = {"sglang": "drop --speculative-*", "vllm": "drop --speculative-config"}
 _WEIGHTS = (
     ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("int4", "int4"), ("mxfp8", "fp8"), ("fp8", "fp8"), ("bf16", "bf16"),
 )  # fmt: skip
