@@ -7,23 +7,50 @@ One module a grammar, with the grammar at its head; `decode_kernel` asks them in
 
 from __future__ import annotations
 
-from forensics.knowledge.kernels import trtllm_fmha, trtllm_gemm
+from dataclasses import replace
+
+from forensics.knowledge.kernels import (
+    cublas,
+    cudnn,
+    cutlass,
+    deepgemm,
+    flash_attention,
+    ggml,
+    marlin,
+    mla,
+    named,
+    nccl,
+    rocm,
+    triton,
+    trtllm_fmha,
+    trtllm_gemm,
+)
 from forensics.knowledge.kernels.finding import KERNEL_ANCHORS, candidates
+from forensics.knowledge.kernels.mangled import demangled
 from forensics.knowledge.kernels.naming import MAX_NAME
 from forensics.model import KernelName
 
 __all__ = ["KERNEL_ANCHORS", "decode_kernel", "find_kernels"]
 
-_DECODERS = (trtllm_gemm.decode, trtllm_fmha.decode)
+#: asked in turn, special grammars first; `named` reads what is left of C++ names and words that call themselves a kernel
+_DECODERS = (
+    trtllm_gemm.decode, trtllm_fmha.decode, nccl.decode, cublas.decode, cudnn.decode, flash_attention.decode, mla.decode,
+    marlin.decode, deepgemm.decode, cutlass.decode, triton.decode, rocm.decode, ggml.decode,
+)  # fmt: skip
 _MAX_FOUND = 50
 
 
 def decode_kernel(name: str) -> KernelName:
-    """What a kernel name says; grammar None where no decoder knows it. Names over 20,000 characters are cut."""
+    """What a kernel name says; grammar None where no decoder knows it. Names over 20,000 characters are cut.
+
+    name: mangled, demangled (with or without "void" and its arguments) or plain, as a profiler, debugger or error prints it.
+    """
     name = name.strip()[:MAX_NAME]
-    for decode in _DECODERS:
-        if found := decode(name):
-            return found
+    spelled = (demangled(name) or name) if name.startswith("_Z") else name
+    spelled = spelled.removesuffix(".kd").strip()
+    for decode in (*_DECODERS, named.decode):
+        if found := decode(spelled):
+            return replace(found, name=name)
     return KernelName(name=name)
 
 
