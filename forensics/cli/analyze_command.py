@@ -157,12 +157,18 @@ def _analyzed(
 
 def exit_code(found: Incident) -> int:
     """The contract's exit code of an analysis."""
-    status = found.status.value
-    if status == "unknown" and found.primary is None and not found.findings and not found.coverage.claimed_lines:
+    if found.primary is None and not _understood(found):
         return ExitCode.NOT_UNDERSTOOD
-    if status != "healthy" or any(one.bytes is None for one in found.coverage.skipped):
+    if found.status.value != "healthy" or found.coverage.skipped:
         return ExitCode.FAILURE_FOUND
     return ExitCode.HEALTHY
+
+
+def _understood(found: Incident) -> bool:
+    """Whether anything in the input told a clock, a rank, an engine, a GPU, or what a rule knows."""
+    facts, it = found.facts, found.coverage
+    timed = any(one.clock.kind != "none" for one in (found.sources or it.sources))
+    return bool(timed or found.ranks or facts.engine or facts.gpu or found.findings or it.claimed_lines)
 
 
 def _colored(color: str, output: str | None) -> bool:

@@ -39,10 +39,14 @@ def tui(paths: tuple[str, ...], gpu: str | None, folders: tuple[str, ...]) -> in
     """
     piped = (not paths or "-" in paths) and sys.stdin is not None and not sys.stdin.isatty()
     if not paths and not piped:
-        raise UsageError("no input", why="no PATH is given and standard input is a terminal", help="forensics tui server.log")
+        raise UsageError(
+            "no input", why="no PATH is given and standard input is a terminal", help="forensics tui server.log"
+        )
     if sys.stdout is None or not sys.stdout.isatty():
         raise UsageError(
-            "the screen needs a terminal", why="standard output is not one", help="forensics analyze writes to files and pipes"
+            "the screen needs a terminal",
+            why="standard output is not one",
+            help="forensics analyze writes to files and pipes",
         )
     missing = [path for path in paths if path != "-" and not os.path.exists(path)]
     if missing:

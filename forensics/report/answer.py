@@ -17,21 +17,22 @@ def what(incident: Incident, names: Names) -> Section | None:
     rows: list[tuple[str, str]] = []
     primary = incident.primary
     if primary is not None:
-        rows.append(("What", _raised(primary.type, primary.message)))
+        rows.append(("What", _raised(primary.root_type, primary.root_message, 500)))
         if (primary.root_type, primary.root_message) != (primary.type, primary.message):
-            rows.append(("Root", _raised(primary.root_type, primary.root_message)))
+            rows.append(("Seen as", _raised(primary.type, primary.message, 160)))
         rows += _where(incident, primary, names)
         when = names.time(primary.time, primary.evidence[0].span if primary.evidence else None)
         at = names.place(primary.evidence[0].span) if primary.evidence else ""
         if when or at:
             rows.append(("When", " · ".join(filter(None, (when, at)))))
         if primary.kernel is not None:
-            rows.append(("Kernel", _kernel(primary.kernel)))
+            rows.append(("Kernel", _kernel(primary.kernel, primary.root_message)))
     return Section("what", "What failed", (Pairs(tuple(rows)),)) if rows else None
 
 
-def _raised(type_: str | None, message: str) -> str:
-    return one_line(f"{type_}: {message}" if type_ and message else (type_ or message or "no message"), 400)
+def _raised(type_: str | None, message: str, limit: int) -> str:
+    """The innermost exception is what failed; what was raised last is only how it was seen."""
+    return one_line(f"{type_}: {message}" if type_ and message else (type_ or message or "no message"), limit)
 
 
 def _where(incident: Incident, primary: Failure, names: Names) -> list[tuple[str, str]]:
@@ -69,11 +70,12 @@ def _telling_frame(primary: Failure) -> str:
     return ""
 
 
-def _kernel(kernel: KernelName) -> str:
+def _kernel(kernel: KernelName, said: str) -> str:
+    """In words; the name itself only where the message above does not say it."""
     told = kernel.sentence or (words(kernel.op) if kernel.op else "")
     if not told:
         return one_line(kernel.name, 200)
-    return f"{one_line(told, 300)} ({one_line(kernel.name, 90)})"
+    return one_line(told, 300) if kernel.name in said else f"{one_line(told, 300)} ({one_line(kernel.name, 90)})"
 
 
 def machine(incident: Incident) -> Section | None:
@@ -99,13 +101,16 @@ def machine(incident: Incident) -> Section | None:
 
 
 def why(incident: Incident, names: Names) -> Section | None:
-    """The explanation, the culprit note, and what was asked for against what ran."""
+    """The explanation and the culprit note; what a contradiction says by itself is not said twice."""
     verdict = incident.verdict
-    blocks: list[Block] = [
-        Paragraph(visible(part.strip())) for part in verdict.explanation.split("\n\n") if part.strip()
-    ]
-    if verdict.culprit_note:
-        blocks.append(Paragraph(visible(verdict.culprit_note)))
+    told = verdict.explanation
+    for one in incident.contradictions:
+        if one.explanation:
+            told = told.replace(one.explanation.strip(), "")
+    parts = [" ".join(visible(part).split()) for part in told.split("\n\n")]
+    if verdict.culprit_note and verdict.culprit_note.strip() not in verdict.explanation:
+        parts.append(visible(verdict.culprit_note))
+    blocks: list[Block] = [Paragraph(part) for part in dict.fromkeys(parts) if part]
     return Section("why", "Why", tuple(blocks)) if blocks else None
 
 

@@ -87,7 +87,8 @@ class Strip:
 @dataclass(frozen=True, slots=True)
 class Quote:
     """Lines of the log. place: "server.log:812-846"; shows: what to see in it; source, first_line, last_line: where (source is
-    the input's name); before, after: surrounding lines where a face asked for them."""
+    the input's name); before, after: surrounding lines where a face asked for them; focus: the words to look at in a long
+    line; also: places that say the same."""
 
     place: str
     lines: tuple[str, ...]
@@ -97,6 +98,8 @@ class Quote:
     last_line: int
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    focus: str = ""
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -43,7 +44,9 @@ from forensics.report.text import listed
 WIDEST = 110
 #: columns where there is no terminal to ask
 USUAL = 100
-MARGIN = 9
+MARGIN = 10
+#: a longer command is left to --explain
+SHORT_COMMAND = 200
 
 #: sections that begin a new thought
 APART = frozenset({"why", "actions", "evidence", "certainty"})
@@ -204,9 +207,11 @@ def _items(block: Items, whole: bool) -> RenderableType:
     grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_column(no_wrap=True, width=2)
     grid.add_column(overflow="fold")
-    most = len(block.items) if whole else 5
+    most = len(block.items) if whole else 4
     for number, item in enumerate(block.items[:most], 1):
-        grid.add_row(f"{number}." if block.ordered else "•", _item(item))
+        fits = item.command is not None and (whole or (number == 1 and len(item.command) <= SHORT_COMMAND))
+        command = item.command if fits else None
+        grid.add_row(f"{number}." if block.ordered else "•", _item(replace(item, command=command)))
     if len(block.items) > most:
         grid.add_row("", Text(f"and {len(block.items) - most} more (--explain)", "dim"))
     return grid
@@ -234,7 +239,7 @@ def _path(block: Path) -> RenderableType:
         if step.owner != owner:
             text.append(f"{step.owner}: ", "dim")
             owner = step.owner
-        text.append(step.label, OWNER_STYLE.get(step.owner, ""))
+        text.append(step.label if len(step.label) <= 48 else step.label[:47] + "…", OWNER_STYLE.get(step.owner, ""))
     for step in block.steps:
         if step.gap:
             text.append(f"\n⚠ after {step.label}: {step.gap}", "yellow")
@@ -288,8 +293,10 @@ def _quotes(quotes: Sequence[Quote], whole: bool) -> RenderableType:
         head = Text(quote.place, "cyan")
         if quote.shows:
             head.append(f"  {quote.shows}", "dim")
+        if quote.also:
+            head.append(f"  also {listed(quote.also, 4)}", "dim")
         rows.append(head)
-        rows += [_quoted(line, whole) for line in _telling(quote.lines, whole)]
+        rows += [_quoted(line, quote.focus, whole) for line in _telling(quote.lines, whole)]
     if len(quotes) > most:
         rows.append(Text(f"also {listed((one.place for one in quotes[most:]), 6)}", "dim"))
     return Group(*rows)
@@ -302,12 +309,23 @@ def _telling(lines: tuple[str, ...], whole: bool) -> tuple[str, ...]:
     return (lines[0], f"… {len(lines) - 4} lines …", *lines[-3:])
 
 
-def _quoted(line: str, whole: bool) -> RenderableType:
+def _quoted(line: str, focus: str, whole: bool) -> RenderableType:
     grid = Grid.grid()
     grid.add_column(width=2, no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(Text("│", "dim"), Text(line if whole or len(line) <= 320 else line[:319] + "…"))
+    grid.add_row(Text("│", "dim"), Text(line if whole else _window(line, focus)))
     return grid
+
+
+def _window(line: str, focus: str, width: int = 180) -> str:
+    """A long line cut to where there is something to see: around the focus, else its beginning and end."""
+    if len(line) <= width:
+        return line
+    at = line.find(focus) if focus else -1
+    if at < 0:
+        return f"{line[: width * 2 // 3]} … {line[-width // 3 :]}"
+    start, end = max(0, at - 60), min(len(line), at + width - 60)
+    return ("… " if start else "") + line[start:end] + (" …" if end < len(line) else "")
 
 
 def _stack(block: Stack) -> RenderableType:

@@ -5,15 +5,18 @@ path(incident).blocks[0] -> Path((Step("nextn", "engine", "deepseek_v4_nextn.py:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from forensics.model.source import Evidence
+from forensics.model.source import Evidence, Span
 from forensics.model.stack import Frame
 from forensics.model.verdict import Failure, Incident, Owner
 from forensics.report.blocks import Block, FrameRow, Path, Quote, Quotes, Section, Stack, Step, Table
 from forensics.report.naming import ROLES, Names, frame_place
 from forensics.report.text import block, one_line, visible, words
 
+_VARYING = re.compile(r"\d+|0x[0-9a-f]+")
 #: more frames than this are a recursion or a torn log; the middle is left out
 MOST_FRAMES = 200
 
@@ -119,25 +122,38 @@ def _full_place(frame: Frame) -> str:
 
 
 def evidence(incident: Incident, names: Names) -> Section | None:
-    """What the verdict rests on: its own evidence, then the primary failure's, then the contradictions', each once."""
-    rows: list[Evidence] = [*incident.verdict.evidence]
+    """What the verdict rests on: its first evidence, the contradictions', then the rest. Each place once; what says the same of
+    other ranks is told by its place."""
+    own = [(row, "") for row in incident.verdict.evidence]
+    against = [(row, one.setting) for one in incident.contradictions for row in one.evidence]
+    rows = [*own[:1], *against, *own[1:]]
     if incident.primary is not None:
-        rows += incident.primary.evidence
-    for against in incident.contradictions:
-        rows += against.evidence
-    kept: list[Evidence] = []
-    for row in rows:
-        if row.quote.strip() and not any(row.span == one.span for one in kept):
-            kept.append(row)
-    quotes = tuple(quote(row, names) for row in kept)
-    return Section("evidence", "Evidence", (Quotes(quotes),)) if quotes else None
+        rows += [(row, "") for row in incident.primary.evidence]
+    kept: dict[str, list[tuple[Evidence, str]]] = {}
+    seen: set[Span] = set()
+    for row, focus in rows:
+        if row.quote.strip() and row.span not in seen:
+            seen.add(row.span)
+            kept.setdefault(_alike(row.quote), []).append((row, focus))
+    quotes = []
+    for group in kept.values():
+        first, focus = group[0]
+        also = tuple(names.place(row.span) for row, _ in group[1:])
+        shows = "" if first.shows == incident.verdict.title else one_line(first.shows, 160)
+        quotes.append(replace(quote(first, names), shows=shows, focus=focus, also=also))
+    return Section("evidence", "Evidence", (Quotes(tuple(quotes)),)) if quotes else None
+
+
+def _alike(text: str) -> str:
+    """The text without what differs from rank to rank and from moment to moment."""
+    return _VARYING.sub("0", text)
 
 
 def quote(row: Evidence, names: Names) -> Quote:
     """One piece of evidence, its lines safe to print."""
     return Quote(
         place=names.place(row.span),
-        lines=block(row.quote),
+        lines=block(row.quote, width=2_000),
         shows=one_line(row.shows, 160),
         source=visible(names.source(row.span)),
         first_line=row.span.first_line,

@@ -30,7 +30,7 @@ def hang(incident: Incident, names: Names) -> Section | None:
         why = one_line(suspect.why, 240)
         rows.append(("Suspect", f"{names.rank(suspect.rank)}: {why} ({suspect.confidence.value})"))
     if it.known_from:
-        rows.append(("Known from", ", ".join(words(one) for one in it.known_from)))
+        rows.append(("From", ", ".join(words(one) for one in it.known_from)))
     blocks: list[Block] = [Pairs(tuple(rows))]
     if it.desync:
         table = tuple(

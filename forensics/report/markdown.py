@@ -33,7 +33,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
 _MENTION = re.compile(r"@(?=\w)")
 _TICKS = re.compile(r"`+")
 #: labels whose values are text of the log
-_VERBATIM = frozenset({"What", "Root", "Seen", "Read"})
+_VERBATIM = frozenset({"What", "Seen as", "Seen", "Read"})
 #: sections folded away in the short report
 _FOLDED = frozenset({"evidence"})
 
@@ -122,7 +122,7 @@ def _item(item: Item, bullet: str) -> list[str]:
     if item.detail:
         lines.append(indent + escape(item.detail))
     if item.command:
-        lines += ["", *(indent + line for line in fence(item.command.split("\n"), "sh"))]
+        lines += ["", *(indent + line for line in fence(item.command.split("\n"), "sh")[:-1])]
     return lines
 
 
@@ -134,7 +134,8 @@ def _path(block: Path) -> list[str]:
 
 def _quote(quote: Quote) -> list[str]:
     shows = f": {escape(quote.shows)}" if quote.shows else ""
-    return [f"{code(quote.place)}{shows}", "", *fence(quote.lines)]
+    also = f" (also {', '.join(map(code, quote.also[:8]))})" if quote.also else ""
+    return [f"{code(quote.place)}{shows}{also}", "", *fence(quote.lines)]
 
 
 def _stack(block: Stack) -> list[str]:
