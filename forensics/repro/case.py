@@ -81,7 +81,7 @@ def case_of_incident(incident: Incident, lines: Iterable[Text] = ()) -> Case:
         if setting.value is not None and setting.name not in settings:
             name = names[setting.span.source] if 0 <= setting.span.source < len(names) else None
             settings[setting.name] = Text(setting.value, name, setting.span.first_line)
-    known: dict[str, Text] = {}
+    known: dict[str, Text] = {"sm": Text(incident.facts.gpu.sm)} if incident.facts.gpu and incident.facts.gpu.sm else {}
     if facts.world_size is not None:
         known["world_size"] = Text(str(facts.world_size))
     if incident.collective is not None:
@@ -152,6 +152,8 @@ def case_of_report(report: Mapping[str, Any], lines: Iterable[Text] = ()) -> Cas
     texts += [Text(_text(frame.get("code"))) for frame in frames if frame.get("code")]
     texts += [Text(_text(failure.get("root_message"))) for failure in report.get("failures") or ()]
     known = {f"collective_{key}": Text(str(collective[key])) for key in ("op", "numel_in", "numel_out", "dtype", "timeout_ms") if collective.get(key) is not None}
+    if device.get("sm"):
+        known["sm"] = Text(str(device["sm"]))
     if report.get("world_size") is not None:
         known["world_size"] = Text(str(report["world_size"]))
     if collective and isinstance((verdict.get("rank") or {}).get("number"), int):

@@ -12,9 +12,9 @@ from typing import Any
 from forensics.errors import UsageError
 from forensics.model import Incident
 from forensics.repro.case import Case, Text, case_of_incident, case_of_report
-from forensics.repro.choose import Choice, Parameter, choose, parameters
+from forensics.repro.choose import Choice, Parameter, choose, parameters, rate
 from forensics.repro.masking import masked
-from forensics.repro.recipe import ParameterSpec, Recipe, Sign
+from forensics.repro.recipe import ParameterSpec, Recipe, Sign, recipe_of
 
 #: newer and older names of the same exception: torch 2.9 turned CUDA errors into AcceleratorError
 _SAME_TYPE = (("AcceleratorError", "RuntimeError"), ("OutOfMemoryError", "RuntimeError"))
@@ -85,6 +85,15 @@ def plan_case(case: Case, log_sha256: str = "") -> Plan | None:
     if choice is None:
         return None
     return Plan(choice.recipe, parameters(choice, case), case, choice.sign, choice.why, log_sha256)
+
+
+def plan_with(case: Case, recipe_id: str, log_sha256: str = "") -> Plan:
+    """The plan for a case with a recipe that somebody chose. Raises UsageError where there is no such recipe."""
+    recipe = recipe_of(recipe_id)
+    if recipe is None:
+        raise UsageError(f"there is no recipe {recipe_id!r}", help="forensics repro --list shows them")
+    choice = rate(recipe, case) or Choice(recipe, None, 0, "chosen by hand")
+    return Plan(recipe, parameters(choice, case), case, choice.sign, choice.why, log_sha256)
 
 
 def plan(incident: Incident, lines: Iterable[Text] = (), log_sha256: str = "") -> Plan | None:

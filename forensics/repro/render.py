@@ -78,6 +78,7 @@ def _recipe_data(plan: Plan) -> dict[str, Any]:
         "op": recipe.op,
         "device": recipe.device,
         "gpus": recipe.gpus,
+        "supported_on": list(recipe.sms),
         "sm": plan.case.sm if recipe.gpu_matters else None,
         "required": list(recipe.requires),
         "libraries": list(recipe.libraries),
