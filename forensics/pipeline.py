@@ -48,7 +48,7 @@ def analyze(
     from forensics.verdict import judge
 
     notes: list[Note] = []
-    known = _stage("match", notes, [], lambda: _signatures(signatures))
+    known: list[Any] = _stage("match", notes, [], lambda: _signatures(signatures))
     intake = _read(inputs, _anchors(known, notes), read_options, on_progress)
     intake = _narrow(intake, rank, since, until)
     events: list[Event] = _stage("parse", notes, [], lambda: _parse(intake))
@@ -89,7 +89,9 @@ def _anchors(known: Sequence[Any], notes: list[Note]) -> list[Anchor]:
     return wanted
 
 
-def _read(inputs: Sequence[Any], anchors: list[Anchor], options: Any, on_progress: Callable[..., None] | None) -> Intake:
+def _read(
+    inputs: Sequence[Any], anchors: list[Anchor], options: Any, on_progress: Callable[..., None] | None
+) -> Intake:
     from dataclasses import replace
 
     from forensics.ingest import read

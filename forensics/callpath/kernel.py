@@ -1,6 +1,6 @@
 """Which kernel or op a failure names. In: its messages, frames and the facts; out: a `KernelName` or None. Sample:
 
-    "Error occurred when running GEMM! (… Kernel: bmm_MxE4m3_MxE2m1…_sm100f)" -> KernelName(grammar="trtllm_gen_bmm", …)
+"Error occurred when running GEMM! (… Kernel: bmm_MxE4m3_MxE2m1…_sm100f)" -> KernelName(grammar="trtllm_gen_bmm", …)
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
 
 _TORCH_OP = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)")
-_OP_CALL = re.compile(r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z]\w{5,})\(")
+_OP_CALL = re.compile(
+    r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z]\w{5,})\("
+)
 #: what a library's functions around its kernels begin with
 _HELPERS = ("_", "<", "get_", "gen_", "run", "build", "load", "begin_", "init_")
 _SAID = (
@@ -29,7 +31,9 @@ _SAID = (
 )
 
 
-def kernel_of(texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: Sequence[Span] = ()) -> KernelName | None:
+def kernel_of(
+    texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: Sequence[Span] = ()
+) -> KernelName | None:
     """The kernel a failure is about. texts: its messages, root first; spans: where it stands in the log.
 
     A name that a grammar decodes is best (in the messages, then among the facts inside the spans, then in the frames); else
@@ -59,7 +63,11 @@ def _decoded(text: str) -> KernelName | None:
 def _symbol(texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: Sequence[Span]) -> KernelName | None:
     """An op or kernel that only has a symbol: told by name, with the family where the op table knows it."""
     innermost = list(reversed(frames))[:14]
-    name = next((found for frame in innermost if (found := _launched(frame))), None) or _said(texts) or next((found for frame in innermost if (found := _library(frame))), None)
+    name = (
+        next((found for frame in innermost if (found := _launched(frame))), None)
+        or _said(texts)
+        or next((found for frame in innermost if (found := _library(frame))), None)
+    )
     use = next((use for use in facts.families if any(span.overlaps(use.span) for span in spans)), None)
     if name is None and use is not None and re.fullmatch(r"[\w:.]{6,}", use.via):
         name = use.via

@@ -1,7 +1,7 @@
 """Whose code a frame is. In: a `Frame`; out: an `Owner` and the package. Sample:
 
-    File "/usr/local/lib/python3.12/dist-packages/flashinfer/fused_moe/core.py", line 2745, in trtllm_fp4_block_scale_routed_moe
-    -> (Owner.KERNEL_LIBRARY, "flashinfer")
+File "/usr/local/lib/python3.12/dist-packages/flashinfer/fused_moe/core.py", line 2745, in trtllm_fp4_block_scale_routed_moe
+-> (Owner.KERNEL_LIBRARY, "flashinfer")
 """
 
 from __future__ import annotations
@@ -21,10 +21,21 @@ _STANDARD = re.compile(r"(?:^|/)(?:lib(?:64)?/)?python3(?:\.\d+)?t?/(?!.*(?:site
 _NATIVE_FILE = re.compile(r"\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp|inl|S|rs|go|pyx)$")
 #: the first symbol namespace of a native function, where neither file nor module is known
 _NAMESPACES = (
-    (re.compile(r"^(?:_ZN\d+)?(?:c10d?|at|torch|caffe2|xla|tsl|absl|tensorflow|mlir|llvm)(?:::|\d)|^THP|^torch_"), Owner.FRAMEWORK),
+    (
+        re.compile(r"^(?:_ZN\d+)?(?:c10d?|at|torch|caffe2|xla|tsl|absl|tensorflow|mlir|llvm)(?:::|\d)|^THP|^torch_"),
+        Owner.FRAMEWORK,
+    ),
     (re.compile(r"^(?:tensorrt_llm|llama_|ggml_|_ZN\d+llama_|sglang::)"), Owner.ENGINE),
-    (re.compile(r"^(?:flashinfer|cutlass|cublas|cudnn|nccl|rccl|ncclComm|nvshmem|deep_ep|vllm::|sgl_)"), Owner.KERNEL_LIBRARY),
-    (re.compile(r"^(?:cudart|cudaLaunch|hip[A-Z]|_Py|Py[A-Z_]|__libc|__GI_|raise$|abort$|gsignal|__kernel_rt|ucs_|clone|start_thread|std::)"), Owner.RUNTIME),
+    (
+        re.compile(r"^(?:flashinfer|cutlass|cublas|cudnn|nccl|rccl|ncclComm|nvshmem|deep_ep|vllm::|sgl_)"),
+        Owner.KERNEL_LIBRARY,
+    ),
+    (
+        re.compile(
+            r"^(?:cudart|cudaLaunch|hip[A-Z]|_Py|Py[A-Z_]|__libc|__GI_|raise$|abort$|gsignal|__kernel_rt|ucs_|clone|start_thread|std::)"
+        ),
+        Owner.RUNTIME,
+    ),
     (re.compile(r"^(?:cu[A-Z]\w+$|_nv\d+rm|os_|nv_|rm_|hsa_)"), Owner.DRIVER),
 )
 

@@ -1,6 +1,6 @@
 """Where in its life the job was, and which part of it. In: frames and lifecycle events; out: the report's words. Sample:
 
-    … cuda_graph_runner.py capture … eagle_worker.py draft_forward -> ("graph_capture", "draft_model")
+… cuda_graph_runner.py capture … eagle_worker.py draft_forward -> ("graph_capture", "draft_model")
 """
 
 from __future__ import annotations

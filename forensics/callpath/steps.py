@@ -1,7 +1,7 @@
 """Frames to steps. In: frames outermost first and what the exception said; out: a `CallPath`. Sample:
 
-    scheduler.py run_scheduler_process, …, deepseek_v4_nextn.py forward, …, deepseek_v4.py mlp, …, trtllm_fp4_block_scale_routed_moe
-    -> scheduler > CUDA graph capture > nextn > mlp > trtllm routed MoE
+scheduler.py run_scheduler_process, …, deepseek_v4_nextn.py forward, …, deepseek_v4.py mlp, …, trtllm_fp4_block_scale_routed_moe
+-> scheduler > CUDA graph capture > nextn > mlp > trtllm routed MoE
 """
 
 from __future__ import annotations
@@ -21,7 +21,33 @@ from forensics.model.verdict import CallPath, CallStep, Gap, Owner
 #: more steps than a person reads; the outermost of the user's and the engine's go first
 _MOST = 12
 
-_DULL = frozenset(("forward", "__call__", "apply", "__init__", "run", "wrapper", "main", "_forward", "call", "inner", "impl", "forward_native", "forward_cuda", "_run", "<lambda>", "wrapped", "helper", "fn", "func", "<listcomp>", "<genexpr>", "<dictcomp>", "_wrapper"))
+_DULL = frozenset(
+    (
+        "forward",
+        "__call__",
+        "apply",
+        "__init__",
+        "run",
+        "wrapper",
+        "main",
+        "_forward",
+        "call",
+        "inner",
+        "impl",
+        "forward_native",
+        "forward_cuda",
+        "_run",
+        "<lambda>",
+        "wrapped",
+        "helper",
+        "fn",
+        "func",
+        "<listcomp>",
+        "<genexpr>",
+        "<dictcomp>",
+        "_wrapper",
+    )
+)
 
 _KERNEL_FAILED = re.compile(
     r"illegal memory access|device-side assert|unspecified launch failure|misaligned address|illegal instruction|"
@@ -54,7 +80,9 @@ def is_plumbing(frame: Frame) -> bool:
     return _is_plumbing((frame.file or "").replace("\\", "/"), frame.function.rsplit(".", 1)[-1])
 
 
-def build(frames: Sequence[Frame], message: str = "", kernel: KernelName | None = None, launch_blocking: bool = False) -> CallPath:
+def build(
+    frames: Sequence[Frame], message: str = "", kernel: KernelName | None = None, launch_blocking: bool = False
+) -> CallPath:
     """The call path of one failure. message: all that was said (decides about the gap); kernel: where one is known, it is the
     last step; launch_blocking: True where the log shows that launches were synchronous."""
     steps: list[tuple[CallStep, int]] = []
@@ -108,7 +136,11 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
     elif owner is Owner.ENGINE and _IN_LAYERS.search(path) and name not in _DULL:
         found.append((name.strip("_"), 5))
     layer = called(frame) if owner in (Owner.USER, Owner.ENGINE) or is_model_file(path) else None
-    if layer is not None and stage is None and (is_model_file(path) or "/layers/" in path or name == "forward" or frame.code and "()(" in frame.code):
+    if (
+        layer is not None
+        and stage is None
+        and (is_model_file(path) or "/layers/" in path or name == "forward" or (frame.code and "()(" in frame.code))
+    ):
         found.append((layer, 7))
     kernel = launched(frame)
     if kernel is not None and owner is not Owner.FRAMEWORK:

@@ -1,6 +1,6 @@
 """Names into words. In: a function, a code line, a path; out: what a person calls it. Sample:
 
-    trtllm_fp4_block_scale_routed_moe -> "trtllm routed MoE"     hidden = self.mlp(x) -> "mlp"     NextN()(x) -> "nextn"
+trtllm_fp4_block_scale_routed_moe -> "trtllm routed MoE"     hidden = self.mlp(x) -> "mlp"     NextN()(x) -> "nextn"
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from forensics.model.stack import Frame
 _CALL = re.compile(r"\bself\.((?:[A-Za-z_]\w*(?:\[[^\]\[]{0,40}\])?\.){0,4}[A-Za-z_]\w*)(?:\[[^\]\[]{0,40}\])?\(")
 _MADE = re.compile(r"\b([A-Z]\w*)\([^()]{0,80}\)\(")
 _KERNEL_LAUNCH = re.compile(r"(?<![\w.])(_?[a-z]\w*)\[[^\]]{1,80}\]\((?!\))")
-_DTYPE = re.compile(r"^(?:fp\d+|bf16|f16|f32|int\d+|e\dm\d|nvfp4|mxfp\d|mxe\dm\d|block|scale|w\d+a\d+|sm\d+|v\d+|get|run|gen)$")
+_DTYPE = re.compile(
+    r"^(?:fp\d+|bf16|f16|f32|int\d+|e\dm\d|nvfp4|mxfp\d|mxe\dm\d|block|scale|w\d+a\d+|sm\d+|v\d+|get|run|gen)$"
+)
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,7 @@
 """Which of the contract's categories a failure is. In: a group and the findings; out: a `Judgement`. Sample:
 
-    finding nccl.shm-full overlapping the failure -> (Category.NCCL, established, the finding)
-    no finding, "CUDA out of memory. Tried to allocate …" -> (Category.OOM_GPU, established, row of categories.toml)
+finding nccl.shm-full overlapping the failure -> (Category.NCCL, established, the finding)
+no finding, "CUDA out of memory. Tried to allocate …" -> (Category.OOM_GPU, established, row of categories.toml)
 """
 
 from __future__ import annotations
@@ -58,12 +58,19 @@ def _rows() -> tuple[Row, ...]:
 
     return tuple(
         Row(
-            Category(row["category"]), Confidence(row["confidence"]), row["title"], pattern(row, "type"), pattern(row, "message"),
-            pattern(row, "frames"), frozenset(row.get("kinds", ())), frozenset(row.get("owners", ())), frozenset(row.get("phases", ())),
+            Category(row["category"]),
+            Confidence(row["confidence"]),
+            row["title"],
+            pattern(row, "type"),
+            pattern(row, "message"),
+            pattern(row, "frames"),
+            frozenset(row.get("kinds", ())),
+            frozenset(row.get("owners", ())),
+            frozenset(row.get("phases", ())),
             bool(row.get("needs_device")),
         )
         for row in table("verdict/categories")["category"]
-    )  # fmt: skip
+    )
 
 
 def categorize(group: Group, findings: Sequence[Finding], phase: str | None) -> Judgement:
@@ -73,9 +80,11 @@ def categorize(group: Group, findings: Sequence[Finding], phase: str | None) -> 
     words = _by_words(group, phase)
     if spoken:
         best = spoken[0]
-        others = tuple((f.category, f.title, f.confidence) for f in spoken[1:] if f.category not in (best.category, None))
+        others = tuple(
+            (f.category, f.title, f.confidence) for f in spoken[1:] if f.category not in (best.category, None)
+        )
         assert best.category is not None
-        return Judgement(best.category, best.confidence, best, best.title, others)  # type: ignore[arg-type]
+        return Judgement(best.category, best.confidence, best, best.title, others)
     near = sorted((f for f in roots if _just_before(f, group)), key=_strength, reverse=True)
     if near and (words is None or words.confidence is Confidence.HYPOTHESIS or near[0].category is words.category):
         best = near[0]
@@ -108,7 +117,10 @@ def _just_before(finding: Finding, group: Group) -> bool:
     """True where the finding's line stands shortly before or inside the failure's surroundings, by no other process."""
     first = group.first.span
     for proof in finding.evidence:
-        if proof.span.source == first.source and first.first_line - _BEFORE <= proof.span.first_line <= first.last_line + 40:
+        if (
+            proof.span.source == first.source
+            and first.first_line - _BEFORE <= proof.span.first_line <= first.last_line + 40
+        ):
             return True
     return False
 
@@ -123,12 +135,20 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     types = list(first.types) + ([first.inner[0]] if first.inner and first.inner[0] else [])
     frames = [frame for frame in first.frames if not is_plumbing(frame)][-8:]
     owner = _owner(frames)
-    told = [f"{t}: {m}" for t, m in zip([first.root_type, first.type], [first.root_message, first.message], strict=True) if t]
+    told = [
+        f"{t}: {m}"
+        for t, m in zip([first.root_type, first.type], [first.root_message, first.message], strict=True)
+        if t
+    ]
     found: list[Row] = []
     for row in _rows():
         if row.kinds and first.kind not in row.kinds:
             continue
-        if row.needs_device and first.kind != "device_assert" and not any(re.search("device-side assert(?!ions)|HSA_STATUS|cudaErrorAssert", text) for text in texts):
+        if (
+            row.needs_device
+            and first.kind != "device_assert"
+            and not any(re.search("device-side assert(?!ions)|HSA_STATUS|cudaErrorAssert", text) for text in texts)
+        ):
             continue
         if row.owners and (owner is None or owner.value not in row.owners):
             continue
@@ -144,11 +164,19 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     if first.kind == "device_assert" and not any(row.category is Category.DEVICE_ASSERT for row in found[:1]):
         return Judgement(Category.DEVICE_ASSERT, Confidence.ESTABLISHED, title="An assertion failed inside a kernel")
     if first.kind == "hardware":
-        return Judgement(Category.DRIVER_OR_HARDWARE, Confidence.ESTABLISHED, title="The hardware or its driver reported a fault")
+        return Judgement(
+            Category.DRIVER_OR_HARDWARE, Confidence.ESTABLISHED, title="The hardware or its driver reported a fault"
+        )
     if not found:
         return None
     best = found[0]
-    others = tuple({row.category: (row.category, row.title, Confidence.HYPOTHESIS) for row in found[1:] if row.category is not best.category}.values())
+    others = tuple(
+        {
+            row.category: (row.category, row.title, Confidence.HYPOTHESIS)
+            for row in found[1:]
+            if row.category is not best.category
+        }.values()
+    )
     return Judgement(best.category, best.confidence, None, best.title, others[:3])
 
 

@@ -60,14 +60,16 @@ def _rows() -> tuple[Consequence, ...]:
 
 
 def _fits(row: Consequence, seen: Sighting) -> bool:
-    """True where a row fits what was raised last and, in a chain, the innermost cause too: a wrapper around a real cause is none."""
+    """True where a row fits what was raised last and, in a chain, the innermost too: a wrapper around a real cause is none."""
     if row.kinds and seen.kind not in row.kinds:
         return False
     if row.heading and not row.heading.search(seen.heading[:_LOOKED_AT]):
         return False
     if not _says(row, seen.type, seen.message):
         return False
-    if len(seen.chain) > 1 and not any(_says(other, seen.root_type, seen.root_message) for other in _rows() if other.type or other.message):
+    if len(seen.chain) > 1 and not any(
+        _says(other, seen.root_type, seen.root_message) for other in _rows() if other.type or other.message
+    ):
         return False
     if row.function:
         frames = [*seen.frames[:4], *seen.frames[-4:]]
@@ -99,7 +101,11 @@ def _inner(row: Consequence, seen: Sighting) -> tuple[str | None, str] | None:
 def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
     """Gives a sighting the role of the first row, then of the first cascade finding, that fits it; others stay without."""
     if seen.handled:
-        seen.role, seen.role_why, seen.rule = CausalRole.TEARDOWN, "the exception was caught and went no further", "handled"
+        seen.role, seen.role_why, seen.rule = (
+            CausalRole.TEARDOWN,
+            "the exception was caught and went no further",
+            "handled",
+        )
         seen.conditional = True
         return
     for row in _rows():
@@ -132,7 +138,11 @@ def _about(finding: Finding, seen: Sighting) -> bool:
             return True
         quoted = _flat(proof.quote)
         last = _flat(seen.message)[:60]
-        if (last and last in quoted) or (quoted and quoted[:60] in said) or (not last and seen.type and _flat(seen.type) in quoted):
+        if (
+            (last and last in quoted)
+            or (quoted and quoted[:60] in said)
+            or (not last and seen.type and _flat(seen.type) in quoted)
+        ):
             return True
     return False
 

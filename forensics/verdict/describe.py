@@ -1,7 +1,7 @@
 """A group of sightings as the report's `Failure`. In: a group, its role, the facts; out: a `Failure`. Sample:
 
-    four ranks, RuntimeError in trtllm_fp4_block_scale_routed_moe -> Failure(kind="python", count=4, ranks=(TP1, TP2, TP0, TP3),
-    phase="graph_capture", component="draft_model", kernel=KernelName(…), call_path=CallPath(…), …)
+four ranks, RuntimeError in trtllm_fp4_block_scale_routed_moe -> Failure(kind="python", count=4, ranks=(TP1, TP2, TP0, TP3),
+phase="graph_capture", component="draft_model", kernel=KernelName(…), call_path=CallPath(…), …)
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from forensics.verdict.sighting import Sighting
 _MOST_EVIDENCE = 4
 
 
-def describe(group: Group, role: CausalRole, why: str, facts: Facts, events: Sequence[Event], quotes: Quotes, rank: Rank | None) -> Failure:
+def describe(
+    group: Group, role: CausalRole, why: str, facts: Facts, events: Sequence[Event], quotes: Quotes, rank: Rank | None
+) -> Failure:
     """Everything the report says of one failure. rank: where another line than its own says whose it is."""
     first = group.first
     texts = first.texts
@@ -93,15 +95,31 @@ def _evidence(group: Group, quotes: Quotes) -> tuple[Evidence, ...]:
     first = group.first
     found: list[Evidence] = []
     if first.heading and first.kind == "python":
-        found.append(quotes.of(type(first.span)(first.span.source, first.span.first_line, first.span.first_line), "where it was printed"))
-    found.append(quotes.near(first.span, first.message or first.type or "", "what was raised last" if first.chain else "what was printed"))
+        found.append(
+            quotes.of(
+                type(first.span)(first.span.source, first.span.first_line, first.span.first_line),
+                "where it was printed",
+            )
+        )
+    found.append(
+        quotes.near(
+            first.span, first.message or first.type or "", "what was raised last" if first.chain else "what was printed"
+        )
+    )
     if first.root_message and first.root_message != first.message:
-        home = next((e.span for e in first.events if first.root_message[:60] and first.root_message[:60] in e.message), first.span)
+        home = next(
+            (e.span for e in first.events if first.root_message[:60] and first.root_message[:60] in e.message),
+            first.span,
+        )
         found.append(quotes.near(home, first.root_message, "the innermost cause"))
     for event in first.events[1:]:
         found.append(quotes.near(event.span, event.message, "the same failure, told again"))
     for member in group.members[1:]:
-        found.append(quotes.near(member.span, member.message, f"the same on {member.rank.label}" if member.rank else "the same again"))
+        found.append(
+            quotes.near(
+                member.span, member.message, f"the same on {member.rank.label}" if member.rank else "the same again"
+            )
+        )
     unique: dict[tuple[int, int, int], Evidence] = {}
     for proof in found:
         if proof.quote:

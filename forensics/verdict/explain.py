@@ -1,6 +1,6 @@
 """Words for the verdict: why, what to do, what would settle it. In: what was concluded; out: a `Verdict`. Sample:
 
-    OOM on all ranks -> "An allocation on the device did not fit … All 8 ranks failed alike, each by itself; TP3 printed first."
+OOM on all ranks -> "An allocation on the device did not fit … All 8 ranks failed alike, each by itself; TP3 printed first."
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from forensics.data import table
 from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import (
     Alternative,
-    CausalRole,
     Category,
+    CausalRole,
     Confidence,
     Contradiction,
     Failure,
@@ -42,7 +42,13 @@ def _exits() -> dict[int, dict[str, Any]]:
 def exit_words(code: int | None) -> str:
     """What an exit code means, in words; "" where it says nothing."""
     row = _exits().get(code) if code is not None else None
-    return f"exit code {code} ({row['signal']}): {row['means']}" if row and row["signal"] else f"exit code {code}: {row['means']}" if row else ""
+    return (
+        f"exit code {code} ({row['signal']}): {row['means']}"
+        if row and row["signal"]
+        else f"exit code {code}: {row['means']}"
+        if row
+        else ""
+    )
 
 
 def verdict_of(
@@ -60,12 +66,18 @@ def verdict_of(
     finding = judgement.finding
     advice = _advice().get(judgement.category.value, {})
     title = _title(primary, judgement)
-    sentences = [finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))]
+    sentences = [
+        finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))
+    ]
     sentences += _who(primary, rank, same, hang)
     if outside:
-        sentences.append("Everything that the log shows is the consequence of something it does not show: the cause is outside this log.")
+        sentences.append(
+            "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
+        )
     sentences += [c.explanation for c in contradictions[:2] if c.explanation]
-    sentences += [words[0].upper() + words[1:] + "." for code in dict.fromkeys(exits) if (words := exit_words(code))][:2]
+    sentences += [words[0].upper() + words[1:] + "." for code in dict.fromkeys(exits) if (words := exit_words(code))][
+        :2
+    ]
     next_steps = list(finding.next_steps) if finding is not None else []
     for step in advice.get("next_steps", ()):
         if len(next_steps) < 3 and step not in next_steps:
@@ -117,7 +129,11 @@ def _fixes(finding: Finding | None, findings: Sequence[Finding]) -> tuple[Fix, .
     for fix in finding.fixes if finding is not None else ():
         found.setdefault(fix.action, fix)
     for other in findings:
-        agrees = finding is not None and other.category is finding.category and other.role in (SignatureRole.ROOT, SignatureRole.CONFIRMATION)
+        agrees = (
+            finding is not None
+            and other.category is finding.category
+            and other.role in (SignatureRole.ROOT, SignatureRole.CONFIRMATION)
+        )
         if agrees and other is not finding:
             for fix in other.fixes:
                 found.setdefault(fix.action, fix)

@@ -2,8 +2,8 @@
 
     four ranks, one traceback, other addresses and line numbers -> one group of four ranks, fingerprint "5f2c…"
 
-The fingerprint is made of the kind, the type, the message without numbers, addresses and paths, and the innermost frames by file and
-function: it is the same on every rank, in every run and after an unrelated edit of the sources.
+The fingerprint is made of the kind, the type, the message without numbers, addresses and paths, and the innermost frames by
+file and function: it is the same on every rank, in every run and after an unrelated edit of the sources.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def plain(text: str) -> str:
 def fingerprint(kind: str, type_: str | None, message: str, frames: Sequence[Frame]) -> str:
     """Sixteen hexadecimal digits."""
     telling = [frame for frame in frames if not is_plumbing(frame)][-_FRAMES:]
-    where = [f"{(f.file or f.module or '').replace(chr(92), '/').rsplit('/', 1)[-1]}:{_bare(f.function)}" for f in telling]
+    where = [
+        f"{(f.file or f.module or '').replace(chr(92), '/').rsplit('/', 1)[-1]}:{_bare(f.function)}" for f in telling
+    ]
     name = (type_ or "").rsplit(".", 1)[-1]
     text = "\n".join((kind, name, plain(message.split("\n", 1)[0] if kind == "python" else message), *where))
     return sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:16]

@@ -33,7 +33,11 @@ class Hang:
 def explain_hang(events: Sequence[Event], activity: Sequence[RankActivity], world_size: int | None) -> Hang | None:
     """The hang of a run, or None where no collective timed out and no report of one stands in the log."""
     groups = of_events(events)
-    reports = [e for e in events if e.kind is EventKind.COLLECTIVE_STATE and e.fields.get("what") in ("desync", "mismatch", "monitored_barrier")]
+    reports = [
+        e
+        for e in events
+        if e.kind is EventKind.COLLECTIVE_STATE and e.fields.get("what") in ("desync", "mismatch", "monitored_barrier")
+    ]
     timeouts = [e for e in events if e.kind is EventKind.COLLECTIVE_TIMEOUT]
     known = {a.rank.number: a.rank for a in activity if a.rank.number is not None}
     for group in groups:
@@ -43,15 +47,15 @@ def explain_hang(events: Sequence[Event], activity: Sequence[RankActivity], worl
     if not timeouts and not reports and not any(g.waiting for g in groups) and recorded is None:
         return None
     stuck = [g for g in groups if g.waiting] or groups
-    group = _first_stuck(stuck)
+    told = _first_stuck(stuck)
     named = _named_by_report(reports, known)
-    if named is None and group is not None:
-        named = _absent(group, groups, known) or _different(group, known) or _silent(group, known, world_size)
+    if named is None and told is not None:
+        named = _absent(told, groups, known) or _different(told, known) or _silent(told, known, world_size)
     if recorded is not None:
-        group = _completed(recorded[0], group)
+        told = _completed(recorded[0], told)
         if recorded[1] is not None and (recorded[1].culprit is not None or named is None or named.culprit is None):
             named = recorded[1]
-    return _told(group, named, timeouts, reports, known)
+    return _told(told, named, timeouts, reports, known)
 
 
 def _completed(recorded: GroupState, told: GroupState | None) -> GroupState:
@@ -70,7 +74,13 @@ def _first_stuck(groups: Sequence[GroupState]) -> GroupState | None:
     """The group whose time-out was told first."""
 
     def when(group: GroupState) -> tuple[float, int]:
-        found = [(e.time if e.time is not None else float("inf"), e.span.first_line) for s in group.ranks.values() if s.timed_out for e in s.events if e.kind is EventKind.COLLECTIVE_TIMEOUT]
+        found = [
+            (e.time if e.time is not None else float("inf"), e.span.first_line)
+            for s in group.ranks.values()
+            if s.timed_out
+            for e in s.events
+            if e.kind is EventKind.COLLECTIVE_TIMEOUT
+        ]
         return min(found, default=(float("inf"), 1 << 60))
 
     return min(groups, key=when, default=None)
@@ -85,12 +95,26 @@ def _named_by_report(reports: Sequence[Event], known: Mapping[int, Rank]) -> Nam
             numbers = [n for row in rows for n in row.get("ranks", ()) if isinstance(n, int)]
             if numbers:
                 ranks = tuple(rank_of(n, known) for n in dict.fromkeys(numbers))
-                return Named(ranks, ranks[0], f"the desync report says: {event.message}", Confidence.ESTABLISHED, _snapshot(event), (event,))
+                return Named(
+                    ranks,
+                    ranks[0],
+                    f"the desync report says: {event.message}",
+                    Confidence.ESTABLISHED,
+                    _snapshot(event),
+                    (event,),
+                )
         if what == "monitored_barrier":
             numbers = [n for n in event.fields.get("missing", ()) if isinstance(n, int)]
             if numbers:
                 ranks = tuple(rank_of(n, known) for n in numbers)
-                return Named(ranks, ranks[0] if len(ranks) == 1 else None, f"the monitored barrier says: {event.message}", Confidence.ESTABLISHED, (), (event,))
+                return Named(
+                    ranks,
+                    ranks[0] if len(ranks) == 1 else None,
+                    f"the monitored barrier says: {event.message}",
+                    Confidence.ESTABLISHED,
+                    (),
+                    (event,),
+                )
     return _mismatch(reports, known)
 
 
@@ -99,7 +123,15 @@ def _snapshot(event: Event) -> tuple[Mapping[str, Any], ...]:
     for row in event.fields.get("snapshot", ()):
         if isinstance(row, Mapping):
             for number in row.get("ranks", ()):
-                rows.append({"rank": number, "op": row.get("op"), "sequence": row.get("sequence"), "numel_in": None, "numel_out": None})
+                rows.append(
+                    {
+                        "rank": number,
+                        "op": row.get("op"),
+                        "sequence": row.get("sequence"),
+                        "numel_in": None,
+                        "numel_out": None,
+                    }
+                )
     return tuple(rows[:1024])
 
 
@@ -116,32 +148,62 @@ def _mismatch(reports: Sequence[Event], known: Mapping[int, Rank]) -> Named | No
     if not seen:
         return None
     _, odd = majority(list(seen.items()))
-    desync = tuple({"rank": n, "op": did[0], "sequence": None, "numel_in": None, "numel_out": None, "shape": did[1], "dtype": did[2]} for n, did in seen.items())
+    desync = tuple(
+        {
+            "rank": n,
+            "op": did[0],
+            "sequence": None,
+            "numel_in": None,
+            "numel_out": None,
+            "shape": did[1],
+            "dtype": did[2],
+        }
+        for n, did in seen.items()
+    )
     ranks = tuple(rank_of(n, known) for n in odd)
     why = "the ranks ran different collectives at the same point"
     if len(ranks) == 1:
         why = f"{ranks[0].label} ran another collective than the others"
-    return Named(ranks, ranks[0] if len(ranks) == 1 else None, why, Confidence.SUPPORTED if ranks else Confidence.UNKNOWN, desync, tuple(used))
+    return Named(
+        ranks,
+        ranks[0] if len(ranks) == 1 else None,
+        why,
+        Confidence.SUPPORTED if ranks else Confidence.UNKNOWN,
+        desync,
+        tuple(used),
+    )
 
 
 def _absent(group: GroupState, groups: Sequence[GroupState], known: Mapping[int, Rank]) -> Named | None:
-    """Ranks whose counters show that they never entered the collective; one that itself waits in another group passes the blame on."""
+    """Ranks whose counters show that they never entered the collective; one that waits in another group passes the blame on."""
     followed: set[int] = set()
     while True:
         stuck = group.stuck
         if stuck is None:
             return None
-        behind = {n: s for n, s in group.ranks.items() if not s.timed_out and s.enqueued is not None and s.enqueued < stuck}
+        behind = {
+            n: s for n, s in group.ranks.items() if not s.timed_out and s.enqueued is not None and s.enqueued < stuck
+        }
         if not behind:
             return None
         lowest = min(s.enqueued or 0 for s in behind.values())
         late = [n for n, s in behind.items() if s.enqueued == lowest]
         culprit = late[0] if len(late) == 1 else None
-        elsewhere = next((g for g in groups if g is not group and culprit is not None and culprit in g.ranks and g.ranks[culprit].timed_out), None)
+        elsewhere = next(
+            (
+                g
+                for g in groups
+                if g is not group and culprit is not None and culprit in g.ranks and g.ranks[culprit].timed_out
+            ),
+            None,
+        )
         if elsewhere is not None and culprit is not None and culprit not in followed:
             followed.add(culprit)
             deeper = elsewhere
-            if any(not s.timed_out and s.enqueued is not None and deeper.stuck is not None and s.enqueued < deeper.stuck for s in deeper.ranks.values()):
+            if any(
+                not s.timed_out and s.enqueued is not None and deeper.stuck is not None and s.enqueued < deeper.stuck
+                for s in deeper.ranks.values()
+            ):
                 group = deeper
                 continue
         op = (group.sample.op if group.sample else None) or "the collective"
@@ -150,26 +212,36 @@ def _absent(group: GroupState, groups: Sequence[GroupState], known: Mapping[int,
         why = f"{label} never entered {op} #{stuck}, in which the others waited: it {verb} enqueued {lowest}"
         ranks = tuple(rank_of(n, known) for n in behind)
         events = tuple(e for n in late for e in group.ranks[n].events[:2])
-        return Named(ranks, rank_of(culprit, known) if culprit is not None else None, why, Confidence.ESTABLISHED, (), events)
+        return Named(
+            ranks, rank_of(culprit, known) if culprit is not None else None, why, Confidence.ESTABLISHED, (), events
+        )
 
 
 def _different(group: GroupState, known: Mapping[int, Rank]) -> Named | None:
     """Ranks that timed out in another operation or size at the same sequence number."""
-    rows = []
-    table = []
+    rows: list[tuple[int, tuple[object, ...]]] = []
+    table: list[dict[str, Any]] = []
     for number, state in sorted(group.ranks.items()):
         at = state.at
         if at is None or not state.timed_out:
             continue
         rows.append((number, (at.op, at.numel_in, at.numel_out, at.dtype)))
-        table.append({"rank": number, "op": at.op, "sequence": at.sequence, "numel_in": at.numel_in, "numel_out": at.numel_out})
+        table.append(
+            {"rank": number, "op": at.op, "sequence": at.sequence, "numel_in": at.numel_in, "numel_out": at.numel_out}
+        )
     sequences = {row["sequence"] for row in table}
     if len(sequences) > 1:
         # Counters apart: the rank that is behind holds the others up, whatever it waits in itself.
         _, odd = majority([(r["rank"], (r["sequence"],)) for r in table])
         if len(odd) == 1:
             rank = rank_of(odd[0], known)
-            return Named((rank,), rank, f"{rank.label} waited at another sequence number than the others", Confidence.SUPPORTED, tuple(table))
+            return Named(
+                (rank,),
+                rank,
+                f"{rank.label} waited at another sequence number than the others",
+                Confidence.SUPPORTED,
+                tuple(table),
+            )
         return None
     did, odd = majority(rows)
     if len({d for _, d in rows}) < 2:
@@ -179,7 +251,13 @@ def _different(group: GroupState, known: Mapping[int, Rank]) -> Named | None:
         own = dict(rows)[odd[0]]
         why = f"{ranks[0].label} ran {own[0]} of {own[1]} elements where the others ran {did[0]} of {did[1]}"
         return Named(ranks, ranks[0], why, Confidence.SUPPORTED, tuple(table), tuple(group.ranks[odd[0]].events[:2]))
-    return Named((), None, "the ranks waited in different collectives, and neither side is larger", Confidence.UNKNOWN, tuple(table))
+    return Named(
+        (),
+        None,
+        "the ranks waited in different collectives, and neither side is larger",
+        Confidence.UNKNOWN,
+        tuple(table),
+    )
 
 
 def _silent(group: GroupState, known: Mapping[int, Rank], world_size: int | None) -> Named | None:
@@ -187,7 +265,9 @@ def _silent(group: GroupState, known: Mapping[int, Rank], world_size: int | None
     spoke = {n for n, s in group.ranks.items() if s.timed_out}
     if not spoke:
         return None
-    world = set(group.members) or (set(range(world_size)) if world_size and world_size <= 65_536 else set()) or set(known)
+    world = (
+        set(group.members) or (set(range(world_size)) if world_size and world_size <= 65_536 else set()) or set(known)
+    )
     if max(spoke) >= len(world) and not world >= spoke:
         return None
     silent = sorted(n for n in world - spoke if n not in group.ranks or not group.ranks[n].observed)
@@ -200,10 +280,23 @@ def _silent(group: GroupState, known: Mapping[int, Rank], world_size: int | None
     return Named(ranks, None, "several ranks reported no time-out", Confidence.HYPOTHESIS)
 
 
-def _told(group: GroupState | None, named: Named | None, timeouts: Sequence[Event], reports: Sequence[Event], known: Mapping[int, Rank]) -> Hang:
+def _told(
+    group: GroupState | None,
+    named: Named | None,
+    timeouts: Sequence[Event],
+    reports: Sequence[Event],
+    known: Mapping[int, Rank],
+) -> Hang:
     sample = group.sample if group else None
     if sample is None:
-        found = next((e.fields.get("collective") for e in (*timeouts, *reports) if isinstance(e.fields.get("collective"), Collective)), None)
+        found = next(
+            (
+                e.fields.get("collective")
+                for e in (*timeouts, *reports)
+                if isinstance(e.fields.get("collective"), Collective)
+            ),
+            None,
+        )
         sample = found if isinstance(found, Collective) else Collective()
     waiting = {s.rank.key: s.rank for s in (group.waiting if group else ())}
     for event in timeouts:
@@ -231,9 +324,15 @@ def _told(group: GroupState | None, named: Named | None, timeouts: Sequence[Even
         missing=tuple(culprits) if named and not named.desync else (),
         desync=named.desync if named else (),
         suspects=tuple(suspects),
-        known_from=_known_from((*timeouts, *reports, *(e for s in (group.ranks.values() if group else ()) for e in s.events))),
+        known_from=_known_from(
+            (*timeouts, *reports, *(e for s in (group.ranks.values() if group else ()) for e in s.events))
+        ),
     )
-    note = named.why if named else "no line names a rank that was missing or late; the ranks that reported the time-out are its victims"
+    note = (
+        named.why
+        if named
+        else "no line names a rank that was missing or late; the ranks that reported the time-out are its victims"
+    )
     confidence = named.confidence if named else Confidence.UNKNOWN
     return Hang(named.culprit if named else None, note, confidence, verdict, named.events if named else ())
 
@@ -251,5 +350,10 @@ def _started(timeouts: Sequence[Event], sample: Collective) -> float | None:
 
 
 def _known_from(events: Sequence[Event]) -> tuple[str, ...]:
-    found = {"flight_recorder" if e.fields.get("source") == "flight_recorder" or e.fields.get("what") == "flight_recorder" else "text" for e in events}
+    found = {
+        "flight_recorder"
+        if e.fields.get("source") == "flight_recorder" or e.fields.get("what") == "flight_recorder"
+        else "text"
+        for e in events
+    }
     return tuple(sorted(found, reverse=True))

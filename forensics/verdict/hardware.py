@@ -1,6 +1,6 @@
 """Hardware faults with what they mean. In: HARDWARE events; out: report rows. Sample:
 
-    NVRM: Xid (PCI:0000:3b:00): 79, … -> HardwareRow(kind="xid", code=79, name="GPU has fallen off the bus", meaning=…, action=…)
+NVRM: Xid (PCI:0000:3b:00): 79, … -> HardwareRow(kind="xid", code=79, name="GPU has fallen off the bus", meaning=…, action=…)
 """
 
 from __future__ import annotations
@@ -58,6 +58,13 @@ def rows(events: Sequence[Event], quotes: Quotes) -> tuple[HardwareRow, ...]:
             rank=event.rank,
             meaning=str(known.get("meaning") or fault.message or name or ""),
             action=str(known.get("action") or ""),
-            evidence=(quotes.of(event.span, f"{fault.kind} {fault.code if fault.code is not None else ''} of {fault.device or 'a device'}".replace("  ", " ")),),
+            evidence=(
+                quotes.of(
+                    event.span,
+                    f"{fault.kind} {fault.code if fault.code is not None else ''} of {fault.device or 'a device'}".replace(
+                        "  ", " "
+                    ),
+                ),
+            ),
         )
     return tuple(found.values())

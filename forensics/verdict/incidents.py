@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Span
 
-_FAILS = frozenset((EventKind.PYTHON, EventKind.NATIVE, EventKind.FATAL_SIGNAL, EventKind.PROCESS_EXIT, EventKind.LAUNCHER, EventKind.OOM_KILL, EventKind.COLLECTIVE_TIMEOUT))
+_FAILS = frozenset(
+    (
+        EventKind.PYTHON,
+        EventKind.NATIVE,
+        EventKind.FATAL_SIGNAL,
+        EventKind.PROCESS_EXIT,
+        EventKind.LAUNCHER,
+        EventKind.OOM_KILL,
+        EventKind.COLLECTIVE_TIMEOUT,
+    )
+)
 
 
 @dataclass(slots=True)
@@ -42,9 +52,11 @@ def split(events: Sequence[Event]) -> list[Run]:
                     begun.clear()
                     over = False
                 begun.add(writer)
-        elif event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown" and event.fields.get("state") == "end":
-            over = True
-        elif event.kind in _FAILS:
+        elif (
+            event.kind is EventKind.LIFECYCLE
+            and event.fields.get("phase") == "shutdown"
+            and event.fields.get("state") == "end"
+        ) or event.kind in _FAILS:
             over = True
         runs[-1].events.append(event)
     return runs

@@ -46,7 +46,9 @@ def judge(
     """The incident that ended the job. incident: report this one of several instead (1-based, in the log's order)."""
     quotes, order = Quotes(intake), Order(intake)
     runs = split(events)
-    analyses = [analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)]
+    analyses = [
+        analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)
+    ]
     chosen = choose(analyses, incident)
     return _incident(chosen, analyses, intake, events, facts, findings, contradictions, quotes)
 
@@ -80,7 +82,15 @@ def _incident(
     else:
         against = contradictions
         verdict = explain.verdict_of(
-            primary, chosen.judgement, chosen.rank, chosen.same, chosen.hang, chosen.findings, against, chosen.cast.outside, chosen.exits
+            primary,
+            chosen.judgement,
+            chosen.rank,
+            chosen.same,
+            chosen.hang,
+            chosen.findings,
+            against,
+            chosen.cast.outside,
+            chosen.exits,
         )
     others = tuple(_other(one, quotes) for one in analyses if one is not chosen and one.failed)
     return Incident(
@@ -92,7 +102,9 @@ def _incident(
         collective=chosen.hang.collective if chosen.hang is not None and primary is not None else None,
         hardware=hardware.rows(events, quotes),
         facts=facts,
-        ranks=strip(intake.activity, chosen.cast, chosen.hang) if primary is not None else strip(intake.activity, chosen.nobody, None),
+        ranks=strip(intake.activity, chosen.cast, chosen.hang)
+        if primary is not None
+        else strip(intake.activity, chosen.nobody, None),
         others=(*others, *chosen.handled),
         findings=tuple(findings),
         coverage=_coverage(intake, events),
@@ -104,13 +116,27 @@ def _failures(chosen: Analysis, facts: Facts, quotes: Quotes) -> list[Failure]:
     found = []
     for group in chosen.cast.groups[:_MOST_FAILURES]:
         rank = chosen.owner if group is chosen.cast.primary else None
-        found.append(describe(group, chosen.cast.role(group), chosen.cast.why.get(id(group), ""), facts, chosen.run.events, quotes, rank))
+        found.append(
+            describe(
+                group,
+                chosen.cast.role(group),
+                chosen.cast.why.get(id(group), ""),
+                facts,
+                chosen.run.events,
+                quotes,
+                rank,
+            )
+        )
     return found
 
 
 def _other(one: Analysis, quotes: Quotes) -> OtherIncident:
     first = one.cast.primary.first if one.cast.primary is not None else None
-    title = one.judgement.finding.title if one.judgement.finding is not None else (first.message.split("\n", 1)[0][:160] if first else "")
+    title = (
+        one.judgement.finding.title
+        if one.judgement.finding is not None
+        else (first.message.split("\n", 1)[0][:160] if first else "")
+    )
     return OtherIncident(
         one.status,
         one.judgement.category,

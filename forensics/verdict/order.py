@@ -26,7 +26,8 @@ class Order:
         self._backwards: set[int] = set()
         self._step = 0.0
         self._wall = {
-            index: source.clock.kind in _WALL or source.clock.kind == "none" for index, source in enumerate(intake.sources)
+            index: source.clock.kind in _WALL or source.clock.kind == "none"
+            for index, source in enumerate(intake.sources)
         }
         self._walk(intake)
         timed = [index for index in self._carried if self._wall.get(index, True)]

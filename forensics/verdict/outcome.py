@@ -1,7 +1,7 @@
 """Did the job go on? In: the lines behind a failure; out: what they show. Sample:
 
-    Traceback … torch.OutOfMemoryError      (logged as a WARNING)
-    pass                                     -> the job went on and ended in order
+Traceback … torch.OutOfMemoryError      (logged as a WARNING)
+pass                                     -> the job went on and ended in order
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from forensics.verdict.sighting import Sighting
 
 _MOST_LINES = 20_000
 _DEALT_WITH = re.compile(
-    r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?|will be disabled|not critical|non-fatal)\b"
+    r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?)\b"
+    r"|\b(?:will be disabled|not critical|non-fatal)\b"
 )
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 

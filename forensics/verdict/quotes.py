@@ -1,6 +1,6 @@
 """Quotations: what stands in the lines of a span. In: an `Intake`; out: `Evidence`. Sample:
 
-    Quotes(intake).of(Span(0, 812, 814), "the traceback's last lines") -> Evidence(span, "RuntimeError: …", "…")
+Quotes(intake).of(Span(0, 812, 814), "the traceback's last lines") -> Evidence(span, "RuntimeError: …", "…")
 """
 
 from __future__ import annotations

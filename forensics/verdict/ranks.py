@@ -1,6 +1,6 @@
 """The ranks strip and whose failure it was. In: activity, groups, launcher events; out: `RankRow`s and a rank. Sample:
 
-    TP0 cascade · TP1 initiating · TP2 same · TP3 silent
+TP0 cascade · TP1 initiating · TP2 same · TP3 silent
 """
 
 from __future__ import annotations
@@ -9,16 +9,29 @@ import re
 from collections.abc import Sequence
 
 from forensics.model.event import Event, EventKind, ProcessExit
-from forensics.model.source import Rank, RankActivity
+from forensics.model.source import LogLine, Rank, RankActivity
 from forensics.model.verdict import CausalRole, RankRow
 from forensics.verdict.hang import Hang
 from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
-_SAYS = re.compile(r"\brank=(\d{1,6})\b")
+_SAYS = re.compile(r"\b[Rr]ank[ =:#]{1,3}(\d{1,6})\b")
+#: lines in which a program says who it is
+_IS = re.compile(
+    r"\bLOCAL_RANK: (\d{1,6})\b|\b(?:GLOBAL_RANK|[Gg]lobal rank): (\d{1,6})\b"
+    r"|\b[Rr]ank(?:/world[-_ ]size)?\)?:? (\d{1,6})/\d{1,6}\b|\bRANK=(\d{1,6})\b"
+)
 
-_WEIGHT = {CausalRole.INITIATING: 5, CausalRole.SAME: 4, CausalRole.CASCADE: 3, CausalRole.UNKNOWN: 2, CausalRole.TEARDOWN: 1}
+_MOST_LINES = 5_000
+
+_WEIGHT = {
+    CausalRole.INITIATING: 5,
+    CausalRole.SAME: 4,
+    CausalRole.CASCADE: 3,
+    CausalRole.UNKNOWN: 2,
+    CausalRole.TEARDOWN: 1,
+}
 
 
 def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tuple[RankRow, ...]:
@@ -47,9 +60,15 @@ def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tu
     return tuple(rows)
 
 
-def whose(first: Sighting, events: Sequence[Event], activity: Sequence[RankActivity], world_size: int | None) -> Rank | None:
-    """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, then the
-    launcher's word."""
+def whose(
+    first: Sighting,
+    events: Sequence[Event],
+    activity: Sequence[RankActivity],
+    world_size: int | None,
+    lines: Sequence[LogLine],
+) -> Rank | None:
+    """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, the
+    launcher's word, a message that names one rank, and last the only rank that any line names."""
     if first.rank is not None and first.rank.number is not None:
         return first.rank
     if len(activity) == 1 and world_size in (None, 1) and activity[0].rank.number is not None:
@@ -58,16 +77,30 @@ def whose(first: Sighting, events: Sequence[Event], activity: Sequence[RankActiv
     gone = {e.fields["closed_by_local_rank"] for e in events if isinstance(e.fields.get("closed_by_local_rank"), int)}
     if len(gone) == 1 and first.kind in ("fatal_signal", "exit", "native"):
         number = gone.pop()
-        return Rank(f"local rank {number}", number, (("local", number),), own.node if own else None, own.pid if own else None)
-    said = next((m for text in (first.root_message, first.message) if (m := _SAYS.search(text[:2_000]))), None)
-    if said is not None:
-        return Rank(f"rank {said[1]}", int(said[1]))
-    named = [e.rank for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e)]
+        return Rank(
+            f"local rank {number}", number, (("local", number),), own.node if own else None, own.pid if own else None
+        )
+    said = {int(n) for text in (first.root_message, first.message) for n in _SAYS.findall(text[:2_000])}
+    if len(said) == 1:
+        number = said.pop()
+        return Rank(f"rank {number}", number)
+    named = [
+        e.rank
+        for e in events
+        if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e)
+    ]
     keys = {r.key for r in named}
     if named and (len(keys) == 1 or first.kind == "exit"):
         return named[0]
     if world_size == 1 and own is None:
         return Rank("rank 0", 0)
+    if own is None and not activity:
+        told = {
+            int(next(filter(None, m.groups()))) for line in lines[:_MOST_LINES] for m in _IS.finditer(line.text[:400])
+        }
+        if len(told) == 1:
+            number = told.pop()
+            return Rank(f"rank {number}", number)
     return own
 
 

@@ -41,12 +41,21 @@ class _Group:
 
     def behind(self, sequence: int) -> list[int]:
         """Ranks with a dump that never entered a sequence number."""
-        return sorted(r for r in self.events if (not self.members or r in self.members) and self.enqueued.get(r, 0) < sequence)
+        return sorted(
+            r for r in self.events if (not self.members or r in self.members) and self.enqueued.get(r, 0) < sequence
+        )
 
 
 def of_dumps(events: Sequence[Event], known: Mapping[int, Rank]) -> tuple[GroupState, Named | None] | None:
     """The stuck group of the dumps with its blame, or None where there are no dumps or all of them are finished."""
-    dumps = [e for e in events if e.kind is EventKind.COLLECTIVE_STATE and e.fields.get("what") == "flight_recorder" and e.rank is not None and e.rank.number is not None]
+    dumps = [
+        e
+        for e in events
+        if e.kind is EventKind.COLLECTIVE_STATE
+        and e.fields.get("what") == "flight_recorder"
+        and e.rank is not None
+        and e.rank.number is not None
+    ]
     if not dumps:
         return None
     groups = _groups(dumps)
@@ -125,7 +134,14 @@ def _blame(group: _Group, groups: Mapping[str, _Group], known: Mapping[int, Rank
         labels = ", ".join(rank_of(r, known).label for r in last)
         why = f"{labels} never entered {title}, in which the others waited; its dump ends at #{lowest}"
         culprit = rank_of(last[0], known) if len(last) == 1 else None
-        return Named(tuple(rank_of(r, known) for r in late), culprit, why, Confidence.ESTABLISHED, (), tuple(group.events[r] for r in last))
+        return Named(
+            tuple(rank_of(r, known) for r in late),
+            culprit,
+            why,
+            Confidence.ESTABLISHED,
+            (),
+            tuple(group.events[r] for r in last),
+        )
     if different is not None:
         return different
     if gone and there and len(gone) <= max(1, len(there)):
@@ -141,18 +157,51 @@ def _different(there: Mapping[int, Any], group: _Group, known: Mapping[int, Rank
     rows = []
     for rank, entry in sorted(there.items()):
         uneven = any(word in entry.op for word in _UNEVEN)
-        rows.append((rank, (entry.op, None if uneven else entry.numel_in, None if uneven else entry.numel_out, entry.dtypes_in[:1])))
+        rows.append(
+            (
+                rank,
+                (
+                    entry.op,
+                    None if uneven else entry.numel_in,
+                    None if uneven else entry.numel_out,
+                    entry.dtypes_in[:1],
+                ),
+            )
+        )
     if len({did for _, did in rows}) < 2:
         return None
-    table = tuple({"rank": r, "op": e.op, "sequence": e.sequence, "numel_in": e.numel_in, "numel_out": e.numel_out, "dtype": (e.dtypes_in or (None,))[0]} for r, e in sorted(there.items()))
+    table = tuple(
+        {
+            "rank": r,
+            "op": e.op,
+            "sequence": e.sequence,
+            "numel_in": e.numel_in,
+            "numel_out": e.numel_out,
+            "dtype": (e.dtypes_in or (None,))[0],
+        }
+        for r, e in sorted(there.items())
+    )
     did, odd = majority(rows)
     if did is None:
-        return Named((), None, f"the ranks recorded different operations at {title}, and neither side is larger", Confidence.UNKNOWN, table)
+        return Named(
+            (),
+            None,
+            f"the ranks recorded different operations at {title}, and neither side is larger",
+            Confidence.UNKNOWN,
+            table,
+        )
     ranks = tuple(rank_of(r, known) for r in odd)
     own = dict(rows)[odd[0]]
     labels = ", ".join(r.label for r in ranks)
     why = f"{labels} recorded {_words(own)} where the others recorded {_words(did)} at #{next(iter(there.values())).sequence}"
-    return Named(ranks, ranks[0] if len(ranks) == 1 else None, why, Confidence.ESTABLISHED, table, tuple(group.events[r] for r in odd if r in group.events))
+    return Named(
+        ranks,
+        ranks[0] if len(ranks) == 1 else None,
+        why,
+        Confidence.ESTABLISHED,
+        table,
+        tuple(group.events[r] for r in odd if r in group.events),
+    )
 
 
 def _words(did: tuple[object, ...]) -> str:
@@ -196,11 +245,32 @@ def _state(group: _Group) -> GroupState:
         event = group.events.get(number)
         rank = event.rank if event is not None and event.rank is not None else Rank(f"rank {number}", number)
         at = _collective(entry, group) if entry is not None else None
-        state.ranks[number] = RankState(rank, group.enqueued.get(number), None, at, entry is not None and not entry.done, False, [event] if event else [])
+        state.ranks[number] = RankState(
+            rank,
+            group.enqueued.get(number),
+            None,
+            at,
+            entry is not None and not entry.done,
+            False,
+            [event] if event else [],
+        )
         if at is not None and state.sample is None and entry is not None and not entry.done:
             state.sample = at
     return state
 
 
 def _collective(entry: Any, group: _Group) -> Collective:
-    return Collective(entry.op, entry.sequence, group.desc or group.name, entry.numel_in, entry.numel_out, (entry.dtypes_in or (None,))[0], entry.timeout_ms, None, None, None, None, entry.state)
+    return Collective(
+        entry.op,
+        entry.sequence,
+        group.desc or group.name,
+        entry.numel_in,
+        entry.numel_out,
+        (entry.dtypes_in or (None,))[0],
+        entry.timeout_ms,
+        None,
+        None,
+        None,
+        None,
+        entry.state,
+    )

@@ -1,7 +1,7 @@
 """Who started it, and who only followed. In: groups of one run; out: the primary group and a role for each. Sample:
 
-    rank 2 "illegal memory access" 20:17:00 · rank 0 "NCCL … remote process exited" 20:17:04 · ChildFailedError
-    -> initiating · cascade · cascade
+rank 2 "illegal memory access" 20:17:00 · rank 0 "NCCL … remote process exited" 20:17:04 · ChildFailedError
+-> initiating · cascade · cascade
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
 _COMMUNICATES = re.compile(
-    r"NCCL|RCCL|nccl|Gloo|gloo|TCPStore|c10d|collective|DistBackendError|DistStoreError|DistNetworkError|[Cc]onnection|socket|[Bb]arrier|allreduce|all_reduce|watchdog|Watchdog|timed out|Timeout"
+    r"[RN]CCL|[rn]ccl|[Gg]loo|TCPStore|c10d|collective|DistBackendError|DistStoreError|DistNetworkError|[Cc]onnection|socket"
+    r"|[Bb]arrier|allreduce|all_reduce|[Ww]atchdog|timed out|Timeout"
 )
 _DEADLY = re.compile(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|134|-7|135)$")
 
 
 #: errors that break a device context for good: whoever prints them, they are why
-_HARD = re.compile(r"illegal memory access|device-side assert(?!ions)|unspecified launch failure|misaligned address|no kernel image|uncorrectable ECC|out of memory", re.I)
+_HARD = re.compile(
+    r"illegal memory access|device-side assert(?!ions)|unspecified launch failure|misaligned address|no kernel image"
+    r"|uncorrectable ECC|out of memory",
+    re.I,
+)
 
 
 @dataclass(slots=True)
@@ -60,7 +65,7 @@ def assign(groups: Sequence[Group], order: Order, quotes: Quotes) -> Cast:
 
 
 def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bool]:
-    """The first of the best class that has one: certain failures, printed errors, deadly exits, consequences of something unseen."""
+    """The first of the best class that has one: certain failures, deadly exits, printed errors, consequences of the unseen."""
     free = [g for g in ordered if g.first.role is None]
     certain = [g for g in free if g.first.weight >= 3 or g.first.typed]
     if certain:

@@ -1,6 +1,6 @@
 """One run of the job, concluded. In: a run's events and findings; out: an `Analysis`; then the one that is the verdict. Sample:
 
-    run 1 crashed (out of memory), run 2 crashed (out of memory again) -> run 1 is the verdict, run 2 repeats it
+run 1 crashed (out of memory), run 2 crashed (out of memory again) -> run 1 is the verdict, run 2 repeats it
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Analysis:
     nobody: Cast = field(default_factory=lambda: Cast([], None))
 
 
-def analyse(run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding], quotes: Quotes, order: Order) -> Analysis:
+def analyse(
+    run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding], quotes: Quotes, order: Order
+) -> Analysis:
     """Concludes one run."""
     groups = fold(join(_sightings(run, findings), run.events, order))
     cast = assign(groups, order, quotes)
@@ -67,11 +69,23 @@ def analyse(run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding],
     from forensics.callpath import phase_of
 
     judgement = categorize(primary, findings, phase_of(primary.first.frames))
-    if primary.first.kind == "collective_timeout" and judgement.category in (Category.UNKNOWN, Category.NCCL) and judgement.finding is None:
-        judgement = Judgement(Category.HANG_OR_WATCHDOG, Confidence.ESTABLISHED, title="A collective waited until its time limit")
+    if (
+        primary.first.kind == "collective_timeout"
+        and judgement.category in (Category.UNKNOWN, Category.NCCL)
+        and judgement.finding is None
+    ):
+        judgement = Judgement(
+            Category.HANG_OR_WATCHDOG, Confidence.ESTABLISHED, title="A collective waited until its time limit"
+        )
     if cast.outside and judgement.finding is None:
-        judgement = Judgement(judgement.category, Confidence.HYPOTHESIS if judgement.category is not Category.UNKNOWN else Confidence.UNKNOWN, None, judgement.title, judgement.others)
-    owner = whose(primary.first, run.events, intake.activity, facts.world_size)
+        judgement = Judgement(
+            judgement.category,
+            Confidence.HYPOTHESIS if judgement.category is not Category.UNKNOWN else Confidence.UNKNOWN,
+            None,
+            judgement.title,
+            judgement.others,
+        )
+    owner = whose(primary.first, run.events, intake.activity, facts.world_size, intake.lines)
     waited = judgement.category in _WAITED
     if not waited:
         hang = None
@@ -106,8 +120,17 @@ def _sightings(run: Run, findings: Sequence[Finding]) -> list[Sighting]:
 
 def _survived(primary: Group, cast: Cast, run: Run, quotes: Quotes) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
-    last = max((m for g in cast.groups for m in g.members if m.role is None and m.weight >= 2), key=lambda m: m.span.last_line, default=primary.first)
-    fatal = [m for g in cast.groups for m in g.members if m.kind in ("fatal_signal", "hardware", "oom_kill", "collective_timeout", "exit", "native", "device_assert")]
+    last = max(
+        (m for g in cast.groups for m in g.members if m.role is None and m.weight >= 2),
+        key=lambda m: m.span.last_line,
+        default=primary.first,
+    )
+    fatal = [
+        m
+        for g in cast.groups
+        for m in g.members
+        if m.kind in ("fatal_signal", "hardware", "oom_kill", "collective_timeout", "exit", "native", "device_assert")
+    ]
     later = aftermath(quotes, last.span, last.stream)
     first = primary.first
     if any(m.kind == "exit" and m.weight == 1 and _bad_exit(m) for m in fatal):
@@ -118,7 +141,9 @@ def _survived(primary: Group, cast: Cast, run: Run, quotes: Quotes) -> Status | 
         return None
     if fatal:
         return None
-    if all(caught(m, quotes) for g in cast.groups for m in g.members if m.weight >= 3 and m.role is None) and (later.working or later.ended or later.calm):
+    if all(caught(m, quotes) for g in cast.groups for m in g.members if m.weight >= 3 and m.role is None) and (
+        later.working or later.ended or later.calm
+    ):
         return Status.HEALTHY
     if later.went_on:
         return Status.DEGRADED if serving(run.events) or later.working >= 2 else None
@@ -132,7 +157,14 @@ def _bad_exit(sighting: Sighting) -> bool:
 
 def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, quotes: Quotes) -> Analysis:
     handled = tuple(
-        OtherIncident(Status.HEALTHY, Category.NONE, f"handled: {(g.first.message or g.first.type or '').split(chr(10), 1)[0][:140]}", g.first.rank, g.first.time, (quotes.near(g.first.span, g.first.message, "an error that the job survived"),))
+        OtherIncident(
+            Status.HEALTHY,
+            Category.NONE,
+            f"handled: {(g.first.message or g.first.type or '').split(chr(10), 1)[0][:140]}",
+            g.first.rank,
+            g.first.time,
+            (quotes.near(g.first.span, g.first.message, "an error that the job survived"),),
+        )
         for g in cast.groups[:20]
         if g.first.weight >= 3
     )
@@ -141,7 +173,17 @@ def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, 
     if handled:
         why = "What went wrong on the way was dealt with, and the job went on. " + why
     proof = (quotes.of(end, "an orderly end"),) if end is not None else ()
-    return Analysis(run, cast, False, Status.HEALTHY, Judgement(Category.NONE, Confidence.SUPPORTED), findings=findings, handled=handled, healthy_why=why, healthy_evidence=proof)
+    return Analysis(
+        run,
+        cast,
+        False,
+        Status.HEALTHY,
+        Judgement(Category.NONE, Confidence.SUPPORTED),
+        findings=findings,
+        handled=handled,
+        healthy_why=why,
+        healthy_evidence=proof,
+    )
 
 
 def _status(judgement: Judgement, primary: Group) -> Status:
@@ -194,5 +236,10 @@ def _repeats(last: Analysis, earlier: Analysis) -> bool:
         return False
     if one.fingerprint == other.fingerprint:
         return True
-    follows = last.judgement.category in (Category.NCCL, Category.CONFIG_ERROR) and "in use" in " ".join(one.first.texts)
-    return follows or (last.judgement.category is earlier.judgement.category is not Category.UNKNOWN and one.first.root_type == other.first.root_type)
+    follows = last.judgement.category in (Category.NCCL, Category.CONFIG_ERROR) and "in use" in " ".join(
+        one.first.texts
+    )
+    return follows or (
+        last.judgement.category is earlier.judgement.category is not Category.UNKNOWN
+        and one.first.root_type == other.first.root_type
+    )

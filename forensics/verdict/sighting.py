@@ -1,6 +1,6 @@
 """One failure as one process showed it, before alike ones are folded. In: an `Event`; out: a `Sighting`. Sample:
 
-    Event(PYTHON, rank TP1, chain KeyError -> RuntimeError) -> Sighting(kind="python", type="RuntimeError", root_type="KeyError", …)
+Event(PYTHON, rank TP1, chain KeyError -> RuntimeError) -> Sighting(kind="python", type="RuntimeError", root_type="KeyError", …)
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ _WEIGHT = {
 #: "Last error:" of NCCL >= 2.14 inside c10d's message
 _LAST_ERROR = re.compile(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTILINE)
 _EXCEPTION = re.compile(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
+#: how far apart two tellings of one crash can stand, in lines
+_NEAR = 4_000
 #: how a line of another writer begins
 _FOREIGN = re.compile(
-    r"\n(?=\[?[WEIF]\d{3,4} \d\d:|\[rank\d+\]:|##\[|[EWIF] external/|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|(?:INFO|WARNING|ERROR|DEBUG)[ :]+\d\d-\d\d |\(\w+ pid=\d+\)|-{18,}\s*$|"
-    r"terminate called |Fatal Python error|srun: |slurmstepd: |\*\*\* Aborted at )",
+    r"\n(?=\[?[WEIF]\d{3,4} \d\d:|\[rank\d+\]:|##\[|[EWIF] external/|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d"
+    r"|(?:INFO|WARNING|ERROR|DEBUG)[ :]+\d\d-\d\d |\(\w+ pid=\d+\)|-{18,}\s*$|terminate called |Fatal Python error"
+    r"|srun: |slurmstepd: |\*\*\* Aborted at )",
     re.MULTILINE,
 )
-_BUILD = re.compile(r"Ninja build failed|ninja: build stopped|Error building extension|returned non-zero exit status|nvcc|Error compiling")
+_BUILD = re.compile(
+    r"Ninja build failed|ninja: build stopped|Error building extension|returned non-zero exit status|nvcc|Error compiling"
+)
 #: the compiler's first complaint
 _COMPILER = re.compile(r"^.{0,400}?\b(?:fatal )?error(?: [A-Z]?\d+)?: .{1,600}$", re.MULTILINE)
 
@@ -162,7 +167,11 @@ def sight(event: Event) -> Sighting | None:
         # NCCL puts its library's own words last; what stands before them is only the kind of call that failed.
         seen.root_message = said[1].strip()
     elif len(seen.root_message) > 600 or _BUILD.search(seen.root_message[:4_000]):
-        built = _COMPILER.search("\n".join([seen.root_message, seen.message])[:200_000]) if _BUILD.search(seen.message[:4_000] + seen.root_message[:4_000]) else None
+        built = (
+            _COMPILER.search("\n".join([seen.root_message, seen.message])[:200_000])
+            if _BUILD.search(seen.message[:4_000] + seen.root_message[:4_000])
+            else None
+        )
         if built is not None:
             seen.root_message = built[0].strip()
     exit_ = event.fields.get("exit")
@@ -181,3 +190,21 @@ def _crashing(stacks: tuple[StackTrace, ...]) -> StackTrace:
     """The crashing thread's stack: the one called current, else the first that has frames."""
     with_frames = [stack for stack in stacks if stack.frames] or list(stacks)
     return next((s for s in with_frames if s.thread and re.search("current|crash", s.thread, re.I)), with_frames[0])
+
+
+def same_process(one: Sighting, other: Sighting) -> bool:
+    """True where nothing says that two sightings are of different processes."""
+    if one.rank is not None and other.rank is not None:
+        if one.rank.number is not None and other.rank.number is not None:
+            return one.rank.number == other.rank.number and (one.rank.node or other.rank.node) == (
+                other.rank.node or one.rank.node
+            )
+        return one.rank.key == other.rank.key
+    if one.stream and other.stream:
+        return one.stream == other.stream
+    return True
+
+
+def close(one: Sighting, other: Sighting) -> bool:
+    """True where two sightings stand near enough to be two tellings of one crash."""
+    return one.span.source == other.span.source and abs(one.span.first_line - other.span.first_line) < _NEAR

@@ -1,7 +1,7 @@
 """What each rank had enqueued and completed, group by group. In: collective events; out: `GroupState`s. Sample:
 
-    rank 2: time-out at ALLREDUCE #6, enqueued 6, completed 5 · rank 1: dump signal seen, enqueued 5, completed 5
-    -> GroupState(group="default_pg", stuck=6, ranks={1: RankState(enqueued=5), 2: RankState(enqueued=6, timed_out=True)})
+rank 2: time-out at ALLREDUCE #6, enqueued 6, completed 5 · rank 1: dump signal seen, enqueued 5, completed 5
+-> GroupState(group="default_pg", stuck=6, ranks={1: RankState(enqueued=5), 2: RankState(enqueued=6, timed_out=True)})
 """
 
 from __future__ import annotations
@@ -76,7 +76,13 @@ class GroupState:
         return [
             s
             for s in self.ranks.values()
-            if s.timed_out or (stuck is not None and s.enqueued is not None and s.enqueued >= stuck and (s.completed is None or s.completed < stuck))
+            if s.timed_out
+            or (
+                stuck is not None
+                and s.enqueued is not None
+                and s.enqueued >= stuck
+                and (s.completed is None or s.completed < stuck)
+            )
         ]
 
 
@@ -113,7 +119,13 @@ def _merged(groups: dict[str | None, GroupState]) -> list[GroupState]:
     for number, state in nameless.ranks.items():
         stuck = state.at.sequence if state.at else None
         homes = [g for g in named if number in g.ranks]
-        fitting = [g for g in homes if stuck is None or g.ranks[number].enqueued is None or (g.ranks[number].enqueued or 0) >= stuck > (g.ranks[number].completed or 0)]
+        fitting = [
+            g
+            for g in homes
+            if stuck is None
+            or g.ranks[number].enqueued is None
+            or (g.ranks[number].enqueued or 0) >= stuck > (g.ranks[number].completed or 0)
+        ]
         home = (fitting or homes or named)[0]
         if home.sample is None or (state.timed_out and (home.sample.sequence or 0) > (stuck or 0)):
             home.sample = nameless.sample if state.at is None else state.at

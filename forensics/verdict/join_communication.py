@@ -1,0 +1,119 @@
+"""One failed communication told twice: by the library, the watchdog, the traceback. In: sightings and events; out: fewer. Sample:
+
+NCCL WARN "Error while creating shared memory segment …" + DistBackendError "unhandled system error"
+-> one failure whose root_message is the library's own word
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from forensics.model.event import Event, EventKind
+from forensics.verdict.order import Order
+from forensics.verdict.sighting import Sighting, same_process
+
+_COMMUNICATION = re.compile(
+    r"NCCL|RCCL|DistBackendError|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", re.I
+)
+_FAILS = re.compile(r"[Ee]rror|[Ff]ail|[Tt]imed? ?out|refused|unreachable|mismatch|No such|denied")
+
+
+def join_watchdogs(seen: list[Sighting]) -> list[Sighting]:
+    """A collective's time-out and the abort that the watchdog makes of it."""
+    timeouts = [s for s in seen if s.kind == "collective_timeout"]
+    gone: set[int] = set()
+    for sighting in seen:
+        if sighting.kind not in ("native", "python", "fatal_signal", "message") or sighting.role is not None:
+            continue
+        text = " ".join(sighting.texts)
+        if "collective operation timeout" not in text and "ollective operation" not in text:
+            continue
+        home = next((t for t in timeouts if same_process(t, sighting)), None)
+        if home is None:
+            continue
+        if sighting.kind == "python" and sighting.chain:
+            # A traceback says where the process waited; it keeps its own words and becomes the time-out's way.
+            home.chain = home.chain or sighting.chain
+            home.type = home.type or sighting.type
+            home.root_type = home.root_type or sighting.root_type
+        home.frames = home.frames or sighting.frames
+        home.add(sighting)
+        gone.add(id(sighting))
+    return [s for s in seen if id(s) not in gone]
+
+
+def explain_waiting(seen: list[Sighting], events: Sequence[Event]) -> None:
+    """Where a time-out has no stack of its own: the stack printed of the failed collective; a desync report is its root."""
+    stacks = [e for e in events if e.kind is EventKind.STACK and e.fields.get("of") == "failed_collective" and e.stacks]
+    report = next((e for e in events if e.fields.get("what") == "desync" and e.message), None)
+    for sighting in seen:
+        if sighting.kind != "collective_timeout":
+            continue
+        if not sighting.frames:
+            own = [
+                e for e in stacks if e.rank is None or sighting.rank is None or e.rank.number == sighting.rank.number
+            ]
+            sighting.frames = own[0].stacks[0].frames if own else ()
+        if report is not None:
+            sighting.root_message = report.message
+            sighting.spans = [*sighting.spans, report.span]
+            sighting.events = [*sighting.events, report]
+
+
+def explain_communication(seen: list[Sighting], order: Order) -> None:
+    """An NCCL exception that only says "unhandled system error" gets the library's own words as its root: its warning before, or
+    the lines behind (in a newest-first log: above)."""
+    warnings = [
+        s
+        for s in seen
+        if s.kind == "message"
+        and s.events[0].kind is EventKind.COMMUNICATION
+        and s.role is None
+        and s.level in (None, "WARN", "WARNING", "ERROR")
+    ]
+    for sighting in seen:
+        if sighting.role is not None or not (sighting.kind in ("python", "native") or sighting.typed):
+            continue
+        if not any(_COMMUNICATION.search(text) for text in (*sighting.types, *sighting.texts)):
+            continue
+        if sighting.root_message != sighting.message and sighting.root_message not in ("", "None"):
+            continue
+        said = _continuation(sighting, seen, order) or [
+            w for w in warnings if same_process(w, sighting) and w.place < sighting.place and w.message
+        ]
+        if said:
+            sighting.root_message = (
+                "\n".join(s.message for s in said[:4]) if said[0] not in warnings else said[0].message
+            )
+            for other in said[:4]:
+                sighting.events += other.events
+                sighting.spans += other.spans
+
+
+def _continuation(sighting: Sighting, seen: Sequence[Sighting], order: Order) -> list[Sighting]:
+    """Loose error lines that go on where the exception's line ends."""
+    backwards = order.backwards(sighting.span.source)
+    found: list[Sighting] = []
+    place = sighting.span.first_line if backwards else sighting.span.last_line
+    for step in range(1, 7):
+        number = place - step if backwards else place + step
+        line = next(
+            (
+                s
+                for s in seen
+                if s.kind == "message"
+                and s.weight == 2
+                and s.span.source == sighting.span.source
+                and s.span.first_line <= number <= s.span.last_line
+            ),
+            None,
+        )
+        if line is None or line is sighting:
+            continue
+        if line.role is not None or (line.typed and not (line.type or "").startswith("nccl")):
+            break
+        if "Last error" not in line.message and len(line.message.strip("{} ")) > 10 and line not in found:
+            found.append(line)
+    told = [s for s in found if not (s.type or "").startswith("nccl") and _FAILS.search(s.message)]
+    return told or [s for s in found if (s.type or "").startswith("nccl")]

@@ -1,0 +1,238 @@
+"""One device failure told twice: by the device, the watchdog, a signal handler, the traceback. In: sightings; out: fewer. Sample:
+
+DEVICE_ASSERT "Assertion `idx < n` failed" + RuntimeError "CUDA error: device-side assert triggered" of the same rank
+-> one failure: kind device_assert, frames of the traceback, root_message the assertion
+"""
+
+from __future__ import annotations
+
+import re
+
+from forensics.model.verdict import CausalRole
+from forensics.verdict.sighting import Sighting, close, same_process
+
+_ASSERT_SEEN = re.compile(
+    r"device-side assert(?!ions)|unspecified launch failure|illegal instruction|LAUNCH_FAILED|hipErrorLaunchFailure",
+    re.I,
+)
+_DEVICE_PHRASES = (
+    "illegal memory access",
+    "misaligned address",
+    "unspecified launch failure",
+    "device-side assert",
+    "no kernel image",
+    "out of memory",
+    "illegal instruction",
+    "uncorrectable ecc",
+    "invalid device function",
+    "hardware exception",
+)
+_COMPILES = re.compile(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
+
+
+def join_asserts(seen: list[Sighting]) -> list[Sighting]:
+    """The assertion printed by the device and the traceback or abort in which it surfaced."""
+    asserts = [s for s in seen if s.kind == "device_assert" and not s.chain]
+    gone: set[int] = set()
+    for sighting in asserts:
+        said = sighting.root_message
+        surfaced = [
+            s
+            for s in seen
+            if s is not sighting
+            and id(s) not in gone
+            and s.kind in ("python", "native")
+            and same_process(s, sighting)
+            and any(_ASSERT_SEEN.search(t) for t in s.texts)
+        ]
+        surfaced.sort(key=lambda s: (s.kind != "python", abs(s.span.first_line - sighting.span.first_line)))
+        if not surfaced:
+            continue
+        best = surfaced[0]
+        best.add(sighting)
+        best.kind, best.root_type, best.root_message = "device_assert", "device-side assert", said
+        best.time = best.time if best.time is not None else sighting.time
+        if sighting.place < best.place:
+            best.span, best.spans = sighting.span, [sighting.span, *[s for s in best.spans if s != sighting.span]]
+        gone.add(id(sighting))
+        for repeated in surfaced[1:]:
+            repeated.role, repeated.role_why, repeated.rule = (
+                CausalRole.CASCADE,
+                "the process reports the failed assertion again",
+                "assert-again",
+            )
+    # The same assertion without a home (no traceback anywhere) stays a failure of its own.
+    return [s for s in seen if id(s) not in gone]
+
+
+def _phrase(sighting: Sighting) -> str | None:
+    text = " ".join(sighting.texts).lower().replace("device-side assertions", "")
+    return next((phrase for phrase in _DEVICE_PHRASES if phrase in text), None)
+
+
+def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
+    """The same device error printed by the watchdog, by `terminate` and by the traceback of one process."""
+    gone: set[int] = set()
+    told = [
+        (s, _phrase(s))
+        for s in seen
+        if (s.kind in ("python", "device_assert") or s.typed) and (s.role is None or s.typed)
+    ]
+    for sighting in seen:
+        phrase = _phrase(sighting) if sighting.kind == "native" and sighting.role is None else None
+        if phrase is None:
+            continue
+        homes = [s for s, said in told if said == phrase and s.kind != "device_assert" and same_process(s, sighting)]
+        exact = [s for s in homes if s.rank is not None and sighting.rank is not None] or (
+            homes if len(homes) == 1 or sighting.rank is None else []
+        )
+        if exact:
+            # The frames that tell the way are the traceback's; when it was first printed is the earlier of both.
+            home = min(exact, key=lambda s: abs(s.span.first_line - sighting.span.first_line))
+            if sighting.place < home.place and home.rank is not None:
+                home.time = sighting.time if sighting.time is not None else home.time
+            if home.typed:
+                home.role, home.conditional, home.weight = None, False, 3
+            home.events += sighting.events
+            home.spans += sighting.spans
+            gone.add(id(sighting))
+    kept = [s for s in seen if id(s) not in gone]
+    return _join_queue_errors(kept)
+
+
+def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:
+    """The runtime's word on an aborted queue and the program's abort over it: one failure, whose root is the runtime's word."""
+    gone: set[int] = set()
+    for sighting in seen:
+        if (
+            not (sighting.type or "").startswith(("HSA_STATUS", "hipError", "cudaError", "CUDA_ERROR"))
+            or sighting.kind != "native"
+            or sighting.role is not None
+        ):
+            continue
+        abort = next(
+            (
+                s
+                for s in seen
+                if s is not sighting
+                and s.type == "SIGABRT"
+                and s.kind == "native"
+                and s.place > sighting.place
+                and same_process(s, sighting)
+                and close(s, sighting)
+            ),
+            None,
+        )
+        if abort is not None:
+            abort.root_type, abort.root_message = sighting.root_type, sighting.root_message
+            abort.span, abort.events, abort.spans = (
+                sighting.span,
+                [*sighting.events, *abort.events],
+                [*sighting.spans, *abort.spans],
+            )
+            abort.role, abort.role_why, abort.rule, abort.conditional = None, "", "", False
+            gone.add(id(sighting))
+    return [s for s in seen if id(s) not in gone]
+
+
+def join_compilers(seen: list[Sighting]) -> list[Sighting]:
+    """What a compiler printed before the exception that says that it failed."""
+    gone: set[int] = set()
+    for sighting in seen:
+        if (
+            sighting.kind != "native"
+            or sighting.role is not None
+            or not _COMPILES.search(f"{sighting.type} {sighting.message[:400]} {sighting.events[0].parser}")
+        ):
+            continue
+        home = next(
+            (
+                s
+                for s in seen
+                if s.kind == "python"
+                and s.role is None
+                and s.place > sighting.place
+                and same_process(s, sighting)
+                and close(s, sighting)
+                and any(_COMPILES.search(t[:4_000]) for t in s.texts)
+            ),
+            None,
+        )
+        if home is not None:
+            home.events += sighting.events
+            home.spans += sighting.spans
+            gone.add(id(sighting))
+    return [s for s in seen if id(s) not in gone]
+
+
+def join_signals(seen: list[Sighting]) -> list[Sighting]:
+    """One signal told by two handlers: UCX with the native stack, faulthandler with the Python one."""
+    kept: list[Sighting] = []
+    for sighting in seen:
+        home = None
+        if sighting.kind == "fatal_signal":
+            home = next(
+                (
+                    k
+                    for k in kept
+                    if k.kind == "fatal_signal"
+                    and k.type == sighting.type
+                    and same_process(k, sighting)
+                    and close(k, sighting)
+                    and not _both_complete(k, sighting)
+                ),
+                None,
+            )
+        if home is None:
+            kept.append(sighting)
+            continue
+        if sighting.frames and home.frames:
+            python_first = any(f.file and f.file.endswith(".py") for f in sighting.frames)
+            home.frames = (*sighting.frames, *home.frames) if python_first else (*home.frames, *sighting.frames)
+        else:
+            home.frames = home.frames or sighting.frames
+        if len(sighting.message) > len(home.message):
+            home.message = home.root_message = sighting.message
+        home.add(sighting)
+    return kept
+
+
+def _both_complete(one: Sighting, other: Sighting) -> bool:
+    """Two Python stacks are two processes (or one process told twice, which folding sees)."""
+
+    def python(sighting: Sighting) -> bool:
+        return any(f.file and f.file.endswith(".py") for f in sighting.frames)
+
+    return python(one) and python(other)
+
+
+def join_aborts(seen: list[Sighting]) -> list[Sighting]:
+    """The signal or exit that ends a process after it has told its failure: the failure keeps the signal's name as its root type
+    only where it had raised nothing (an assertion macro ends in SIGABRT)."""
+    kept: list[Sighting] = []
+    for sighting in seen:
+        if sighting.kind == "fatal_signal" and sighting.type == "SIGABRT":
+            home = next(
+                (
+                    k
+                    for k in reversed(kept)
+                    if k.kind in ("native", "device_assert") and k.role is None and same_process(k, sighting)
+                ),
+                None,
+            )
+            if home is not None:
+                if not home.frames:
+                    home.frames = sighting.frames
+                elif (
+                    sighting.frames
+                    and any(f.file and f.file.endswith(".py") for f in sighting.frames)
+                    and home.kind == "native"
+                ):
+                    home.frames = (*sighting.frames, *home.frames)
+                home.add(sighting)
+                continue
+        kept.append(sighting)
+    for sighting in kept:
+        if sighting.type == "GGML_ASSERT" and sighting.root_type == "GGML_ASSERT":
+            sighting.root_type = "SIGABRT"
+    return kept
