@@ -22,11 +22,28 @@ __all__ = ["PARSERS", "anchors", "parse"]
 #: the parsers, each once: a submodule of this package that has ANCHORS and parse(intake)
 PARSERS: tuple[str, ...] = (
     "python",
-    "terminate", "glog", "handlers", "debugger", "trtllm", "tvmffi", "ggml", "rocm",
-    "device_assert", "device_error",
-    "nccl", "watchdog", "desync", "stores", "flight_recorder",
-    "torchelastic", "slurm", "mpirun", "launchers",
-    "kernel_log", "oom_killer", "kernel_trace",
+    "terminate",
+    "glog",
+    "handlers",
+    "debugger",
+    "trtllm",
+    "tvmffi",
+    "ggml",
+    "rocm",
+    "device_assert",
+    "device_error",
+    "nccl",
+    "watchdog",
+    "desync",
+    "stores",
+    "flight_recorder",
+    "torchelastic",
+    "slurm",
+    "mpirun",
+    "launchers",
+    "kernel_log",
+    "oom_killer",
+    "kernel_trace",
 )
 
 

@@ -82,7 +82,7 @@ def parse(intake: Intake) -> list[Event]:
     for index in hits(intake, *_LITERALS):
         line = intake.lines[index]
         text = clipped(line.text, "rror")
-        if _ELSEWHERE.search(text) or _GGML.search(text) or "_STATUS_" not in text and "cudaError_t" in text:
+        if _ELSEWHERE.search(text) or _GGML.search(text) or ("_STATUS_" not in text and "cudaError_t" in text):
             continue
         if any(word in line.raw[:CLIP_HEAD] for word in _SUCCESS[-2:]) or any(word in text for word in _SUCCESS[:4]):
             continue

@@ -119,9 +119,11 @@ def event_of(name: str, dump: Mapping[str, Any], span: Span, rank: Rank | None =
     if rank is None and number is not None:
         rank = Rank(f"rank {number}", number)
     entries = _last_of_each_group(_entry(row) for row in dump["entries"] if isinstance(row, Mapping))
+    # pg_status is keyed by the recorder's own number of a group, entries by its name
+    names = {str(row.get("pg_id")): _pair(row.get("process_group"), None)[0] for row in dump["entries"] if isinstance(row, Mapping)}
     fields = {
         "what": "flight_recorder", "dump": name, "version": str(dump.get("version", "")), "groups": _groups(dump.get("pg_config")),
-        "status": _status(dump.get("pg_status")), "entries": entries, "library": dump.get("comm_lib_version") or dump.get("nccl_version"),
+        "status": _status(dump.get("pg_status"), names), "entries": entries, "library": dump.get("comm_lib_version") or dump.get("nccl_version"),
     }
     unfinished = [e for e in entries if not e.done]
     words = f"flight recorder: {len(entries)} operations, {len(unfinished)} unfinished"
@@ -169,13 +171,13 @@ def _groups(config: Any) -> dict[str, dict[str, Any]]:
     return groups
 
 
-def _status(status: Any) -> dict[str, dict[str, int | None]]:
-    """Last collective enqueued, started and completed of each group; None for -1, "never"."""
+def _status(status: Any, names: Mapping[str, str]) -> dict[str, dict[str, int | None]]:
+    """Last collective enqueued, started and completed of each group, by name; None for -1, "never"."""
     out: dict[str, dict[str, int | None]] = {}
     if isinstance(status, Mapping):
         for key, value in list(status.items())[:20_000]:
             if isinstance(value, Mapping):
-                out[str(key)] = {k: _seen(value.get(f"last_{k}_collective")) for k in ("enqueued", "started", "completed")}
+                out[names.get(str(key), str(key))] = {k: _seen(value.get(f"last_{k}_collective")) for k in ("enqueued", "started", "completed")}
     return out
 
 

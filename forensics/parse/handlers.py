@@ -104,7 +104,7 @@ def _openmpi(intake: Intake) -> list[Event]:
         number: int | None = None
         last = line
         for at, after in following(intake, header, 100):
-            if key and key not in after.raw or not same_writer(line, after):
+            if (key and key not in after.raw) or not same_writer(line, after):
                 continue
             text = after.raw
             if "*** End of error message ***" in text:

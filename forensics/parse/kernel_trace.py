@@ -80,8 +80,6 @@ def _trace(intake: Intake, index: int) -> list[tuple[int, Frame]]:
         found = _CALL.match(line.text)
         if found and not line.text.lstrip().startswith("?"):
             frames.append((at, Frame(found[1], module=found[2], log_line=line.number)))
-        elif frames and "</TASK>" in line.text:
-            break
-        elif any(text in line.text for text in ("---[ end trace", _HUNG)):
+        elif (frames and "</TASK>" in line.text) or any(text in line.text for text in ("---[ end trace", _HUNG)):
             break
     return frames

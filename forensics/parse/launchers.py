@@ -50,7 +50,7 @@ def _rank(groups: _Fields, line: LogLine) -> Rank | None:
     if number is not None:
         return Rank(f"rank {number}", int(number), pid=int(groups["pid"]) if groups.get("pid") else None)
     local = groups.get("local_rank")
-    return Rank(f"local rank {local}", None, (("local", int(local)),)) if local is not None else line.rank
+    return Rank(f"local rank {local}", None, (("local", int(local)),)) if local else line.rank
 
 
 _SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Hangup|Quit|User defined signal \d)"

@@ -1,0 +1,125 @@
+"""Milestones of servers and training jobs. In: an intake; out: LIFECYCLE events, fields {"phase", "state"} (state: begin, end, or
+"done" for a moment). Samples:
+
+    [2026-11-29 20:15:20 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=10.00 GB
+    -> LIFECYCLE fields {"phase": "graph_capture", "state": "begin", "component": "target_model"}
+    [2026-11-29 20:15:40 TP0] The server is fired up and ready to roll!           -> phase "ready"
+    INFO:     Finished server process [4711]                                      -> phase "shutdown", state "end"
+    Received signal 15                                                           -> phase "shutdown_requested", type "SIGTERM"
+
+Phases: startup, distributed_init, weight_load, memory_profiling, kv_cache, graph_capture, compile, warmup, ready, prefill, decode,
+training, checkpoint_save, checkpoint_load, finished, shutdown_requested, shutdown. Steps are progress.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine
+from forensics.parse.rows import Row, Table
+from forensics.parse.signals import signal_name
+
+
+def _component(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any]:
+    """Whose graphs or weights: SGLang says "draft", vLLM names a drafter."""
+    words = line.text[:200].lower()
+    return {"component": "draft_model" if "draft" in words or "eagle" in words or "nextn" in words else "target_model"}
+
+
+def _row(phase: str, state: str, literal: str, pattern: str = "", unless: tuple[str, ...] = (), owned: bool = False) -> Row:
+    return Row(literal, EventKind.LIFECYCLE, pattern, fields={"phase": phase, "state": state}, unless=unless, fill=_component if owned else None)
+
+
+def _asked(literal: str, pattern: str = "", type: str | None = None, unless: tuple[str, ...] = ()) -> Row:
+    fill = (lambda groups, line: {"signal": signal_name(int(groups["number"])) if groups.get("number") else type}) if "number>" in pattern else None
+    return Row(literal, EventKind.LIFECYCLE, pattern, type=type, fields={"phase": "shutdown_requested", "state": "begin"}, unless=unless, fill=fill)
+
+
+
+_TABLE = Table("lifecycle", (
+    _row("distributed_init", "begin", "Init torch distributed begin"),
+    _row("distributed_init", "end", "Init torch distributed ends"),
+    _row("distributed_init", "end", "init distributed ends"),
+    _row("weight_load", "begin", "Load weight begin", owned=True),
+    _row("weight_load", "end", "Load weight end", owned=True),
+    _row("weight_load", "begin", "Starting to load model", owned=True),
+    _row("weight_load", "end", "Loading weights took", owned=True),
+    _row("weight_load", "end", "Model loading took", owned=True),
+    _row("weight_load", "begin", "load_tensors: loading model tensors"),
+    _row("weight_load", "end", "main: model loaded"),
+    _row("weight_load", "end", "Shard ready in"),
+    _row("kv_cache", "end", "KV Cache is allocated"),
+    _row("kv_cache", "end", "GPU KV cache size: "),
+    _row("memory_profiling", "end", "Memory profiling takes"),
+    _row("memory_profiling", "end", "Memory pool end."),
+    _row("compile", "end", "torch.compile takes"),
+    _row("graph_capture", "begin", "raph begin", r"Capture .{0,60}[Gg]raph begin", owned=True),
+    _row("graph_capture", "end", "raph end", r"Capture .{0,60}[Gg]raph end", owned=True),
+    _row("graph_capture", "begin", "Capturing CUDA graph", unless=("finished",), owned=True),
+    _row("graph_capture", "begin", "Capturing the model for CUDA graphs", owned=True),
+    _row("graph_capture", "begin", "Capturing cudagraphs for decoding", owned=True),
+    _row("graph_capture", "end", "Graph capturing finished", owned=True),
+    _row("warmup", "end", "init engine (profile, create kv cache, warmup model) took"),
+    _row("warmup", "begin", "warming up the model with an empty run"),
+    _row("ready", "done", "The server is fired up and ready to roll"),
+    _row("ready", "done", "Application startup complete"),
+    _row("ready", "done", "Uvicorn running on "),
+    _row("ready", "done", "server is listening on"),
+    _row("ready", "done", "HTTP server listening"),
+    _row("ready", "done", "Started HTTPService at"),
+    _row("ready", "done", "all slots are idle"),
+    _row("ready", "done", "Invalid hostname, defaulting to 0.0.0.0"),
+    _row("ready", "done", "Starting HTTP server: http"),
+    _row("training", "begin", "***** Running training *****"),
+    _row("training", "begin", "before the start of training step"),
+    _row("finished", "done", "[after training is done]"),
+    _row("finished", "done", "Training completed. Do not forget to share"),
+    _row("finished", "done", "Trainer.fit` stopped: `max_"),
+    _row("finished", "done", "[exiting program "),
+    _row("finished", "done", "done with training"),
+    _row("checkpoint_save", "begin", "saving checkpoint at iteration"),
+    _row("checkpoint_save", "end", "successfully saved checkpoint"),
+    _row("checkpoint_save", "begin", "Saving model checkpoint to"),
+    _row("checkpoint_save", "end", "model checkpoint saved"),
+    _row("checkpoint_save", "begin", "Saving checkpoint"),
+    _row("checkpoint_load", "begin", "loading checkpoint from"),
+    _row("checkpoint_load", "begin", "loading distributed checkpoint from"),
+    _row("checkpoint_load", "end", "successfully loaded checkpoint"),
+    _row("checkpoint_load", "begin", "Loading checkpoint from"),
+    _row("shutdown", "begin", "Shutting down", r"(?:^|[\]:\s])Shutting down\s*\.{0,3}\s*$"),
+    _row("shutdown", "begin", "Waiting for application shutdown"),
+    _row("shutdown", "end", "Application shutdown complete"),
+    _row("shutdown", "end", "Finished server process"),
+    _row("shutdown", "begin", "cleaning up before exit"),
+    _row("shutdown", "begin", "Gracefully shutting down"),
+    _row("shutdown", "begin", "Gracefully exiting"),
+    _row("shutdown", "end", "Graceful shutdown complete"),
+    _row("shutdown", "begin", "Shutting down server"),
+    _asked("Received signal ", r"Received signal (?P<number>\d{1,2})\b"),
+    _asked("SIGTERM received", r"SIGTERM received.*", type="SIGTERM"),
+    _asked("Received SIGTERM", r"Received SIGTERM.*", type="SIGTERM", unless=("Received SIGTERM: 15",)),
+    _asked("received SIGTERM", r"received SIGTERM.*", type="SIGTERM"),
+    _asked("eceived SIGINT", r"[Rr]eceived SIGINT.*", type="SIGINT"),
+    _asked("received signal SIG", r"received signal (?P<type>SIG(?:TERM|INT|HUP|QUIT))\b.*", unless=("Program received", '" received signal')),
+    _asked("Received second interrupt", type="SIGINT"),
+    _asked("KeyboardInterrupt: terminat", type="SIGINT"),
+    _asked("Keyboard interrupt received", type="SIGINT"),
+    _asked("Interrupt received, shutting down", type="SIGINT"),
+    _asked("Shutdown requested"),
+    _asked("Received exit signal", r"Received exit signal (?P<type>SIG\w+)?.*"),
+    _asked("Signal (15) received", type="SIGTERM"),
+    _asked("Signal (2) received", type="SIGINT"),
+    _asked("Detected KeyboardInterrupt, attempting graceful shutdown", type="SIGINT"),
+    _asked("^C", r"^\^C\s*$|\^C$|^\^C(?=\[|Traceback|INFO|Process)", type="SIGINT"),
+))
+
+ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
+
+
+def parse(intake: Intake) -> list[Event]:
+    """Milestones in the order of the lines; repeated ones of a rank within a few hundred lines are one."""
+    return _TABLE.read(intake)
