@@ -44,6 +44,15 @@ PARSERS: tuple[str, ...] = (
     "kernel_log",
     "oom_killer",
     "kernel_trace",
+    "llvm",
+    "build",
+    "glibc",
+    "panics",
+    "sanitizer",
+    "xla",
+    "engines",
+    "lifecycle",
+    "progress",
 )
 
 

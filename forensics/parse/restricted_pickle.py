@@ -8,8 +8,6 @@ happens, and without a class or function no opcode has anything to call. Bounded
 
 from __future__ import annotations
 
-import io
-import pickle
 from typing import Any
 
 MAX_BYTES = 256 * 1024 * 1024
@@ -19,22 +17,25 @@ class UnsafePickle(Exception):
     """The pickle holds more than plain data, is too large, or is broken; the message says which."""
 
 
-class _NothingUnpickler(pickle.Unpickler):
-    """Finds no class and no persistent object, whatever the pickle asks for."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        raise UnsafePickle(f"names {module[:80]}.{name[:80]}")
-
-    def persistent_load(self, pid: Any) -> Any:
-        raise UnsafePickle("asks for persistent data")
-
-
 def loads(content: bytes) -> Any:
     """The plain data in a pickle. Raises `UnsafePickle` for everything else."""
     if len(content) > MAX_BYTES:
         raise UnsafePickle(f"{len(content)} bytes, more than {MAX_BYTES}")
+    # pickle loads when there is a dump to read: few inputs have one
+    import io
+    import pickle
+
+    class NothingUnpickler(pickle.Unpickler):
+        """Finds no class and no persistent object, whatever the pickle asks for."""
+
+        def find_class(self, module: str, name: str) -> Any:
+            raise UnsafePickle(f"names {module[:80]}.{name[:80]}")
+
+        def persistent_load(self, pid: Any) -> Any:
+            raise UnsafePickle("asks for persistent data")
+
     try:
-        return _NothingUnpickler(io.BytesIO(content)).load()
+        return NothingUnpickler(io.BytesIO(content)).load()
     except UnsafePickle:
         raise
     except Exception as error:  # broken pickles raise nearly anything

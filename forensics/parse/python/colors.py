@@ -45,17 +45,33 @@ def colorings(lines: Sequence[Line]) -> list[dict[str, str]]:
 
 
 def _code_colors(lines: Sequence[Line], colors: Mapping[str, str]) -> dict[str, str]:
-    """The colors of source lines: that of the frames they name, where those have one color."""
+    """The colors of source lines: that of the frames they name, where those have one color; of the last lines, which name no
+    frame (`raise ShardError(…)`, `ShardError: …`): the one color that shares a word with them."""
     by_function: dict[str, set[str]] = {}
     for text, color in colors.items():
         by_function.setdefault(frame_function(text), set()).add(color)
+    words = _own_words(set(colors.values()))
     result = {}
     for line in lines:
         if line.kind is Kind.CODE and line.text not in result:
             named = [c for name, found in by_function.items() if reach(line.text, name) == NAMED for c in found]
             if len(set(named)) == 1:
                 result[line.text] = named[0]
+        if line.kind is Kind.RAISED or (line.kind is Kind.CODE and line.text.lstrip().startswith("raise ")):
+            said = [color for color, own in words.items() if own & _words(line.text)]
+            if len(said) == 1:
+                result[line.text] = said[0]
     return result
+
+
+def _own_words(colors: set[str]) -> dict[str, set[str]]:
+    """The words of each color that no other color has."""
+    words = {color: _words(color) for color in colors}
+    return {color: own - set().union(*(w for c, w in words.items() if c != color)) for color, own in words.items()}
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}", text)}
 
 
 def _folder(depth: int, text: str) -> str:

@@ -155,13 +155,17 @@ def _body_prefix(items: Sequence[tuple[str, Item]], at: int, prefix: str) -> str
 
 
 def _newest_first(items: Sequence[tuple[str, Item]]) -> bool:
-    """True where the log runs backwards: headers stand below their frames."""
-    above = below = 0
+    """True where the log runs backwards: every header stands right below its first frame, and no stamp says otherwise."""
+    heads = above = 0
     for n, (prefix, item) in enumerate(items):
         if item.kind is not Kind.HEAD:
             continue
-        if n + 1 < len(items) and items[n + 1][1].kind is Kind.FRAME:
-            below += 1
-        elif n and items[n - 1][1].kind is Kind.FRAME and prefix.startswith(items[n - 1][0]):
+        heads += 1
+        if n and items[n - 1][1].kind is Kind.FRAME and prefix.startswith(items[n - 1][0]):
             above += 1
-    return above > below
+        if n + 1 < len(items) and items[n + 1][1].kind is Kind.FRAME:
+            return False
+    if not heads or above < heads:
+        return False
+    times = [item.line.time for _, item in items if item.line.time is not None]
+    return not times or times[0] >= times[-1]

@@ -198,7 +198,9 @@ def _ways(
                 price = None
         elif kind is Kind.CODE:
             fits = letter == "F" and not _without_code(said) and codes.get(said, text) == text
-            price, new = (0 if fits and not (tint and color and tint != color) else None), ("C", text, tint)
+            price, new = (0 if fits and not (tint and color and tint != color) else None), ("C", text, color)
+        elif tint and color and tint != color:
+            price = None
         elif letter == "C":
             price, new = raises(said, _type(text)), ("E", "", "")
         elif letter == "F" and (sourceless or _without_code(said)):

@@ -61,7 +61,7 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool]:
             odd += before in ("H", "F")
             before = "^" if before == "C" else before
         elif kind is Kind.RAISED and looks_raised(text):
-            odd += before == "H"
+            odd += before in ("H", "E")
             ends += 1
             before = "E"
             if ends >= heads:
