@@ -1,12 +1,13 @@
-"""From kept bytes to an `Intake`. In: retainers and what is known of their sources; out: lines, marks, activity. Sample:
+"""From kept bytes to an `Intake`. In: what scans left over; out: lines, marks, activity. Sample:
 
-    assembly.add(LogSource("a.log", …), retainer, pulse); assembly.intake() -> Intake(…)
+    assembly.add(Taken("a.log", …, kept=[(812, b"[2026-11-29 20:15:20 TP1] boom")], …)); assembly.intake() -> Intake(…)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from forensics.ingest.activity import activity_of
 from forensics.ingest.decode import text_of
@@ -16,17 +17,48 @@ from forensics.ingest.markdown import fenced
 from forensics.ingest.marks import marks_of
 from forensics.ingest.options import ReadOptions
 from forensics.ingest.pulse import Pulse
+from forensics.ingest.ranks import Siblings, rank_of_name
 from forensics.ingest.retain import Retainer
+from forensics.ingest.scan import Scanned
 from forensics.model.source import LogLine, LogSource, Note, RankActivity, Skipped
 
 #: lines that tell which weak prefixes a source uses
 _SAMPLE = 400
 
 
-class Assembly:
-    """Collects the sources of one run."""
+class Taken(NamedTuple):
+    """What is left of a source after its scan, in plain values that another process can send.
 
-    def __init__(self, literals: Iterable[bytes], options: ReadOptions) -> None:
+    kept: (number, bytes) of every kept line; repeats: as `Retainer.repeats`; sightings: as `Pulse.sightings`; whole: every
+    line is in `kept`.
+    """
+
+    name: str
+    bytes: int
+    lines: int
+    encoding: str
+    compression: str | None
+    kept: list[tuple[int, bytes]]
+    repeats: dict[int, int]
+    evicted: int
+    cut_lines: int
+    sightings: list[tuple[int, bytes]]
+    whole: bool
+
+
+def take(name: str, encoding: str, compression: str | None, scanned: Scanned, retainer: Retainer, pulse: Pulse, whole: bool) -> Taken:
+    """A scan's result as plain values."""
+    return Taken(
+        name, scanned.bytes, scanned.lines, encoding, compression, list(retainer.lines()), retainer.repeats(),
+        retainer.evicted, retainer.cut_lines + scanned.long_lines, [] if whole else pulse.sightings(), whole,
+    )  # fmt: skip
+
+
+class Assembly:
+    """Collects the sources of one run. names: of all inputs, which tell whether a number in a name is a pod's."""
+
+    def __init__(self, literals: Iterable[bytes], options: ReadOptions, names: Iterable[str] = ()) -> None:
+        self._siblings = Siblings(names)
         self._literals = list(literals)
         self._options = options
         self.sources: list[LogSource] = []
@@ -37,33 +69,38 @@ class Assembly:
         self.blobs: list[tuple[str, bytes]] = []
         self.repeats: dict[tuple[int, int], int] = {}
 
-    def add(self, source: LogSource, retainer: Retainer, pulse: Pulse | None = None, whole: bool = False) -> None:
-        """One scanned source. whole: every line of it is in the retainer."""
-        kept = [(number, text_of(raw)) for number, raw in retainer.lines()]
-        parts = fenced(source.name, kept) if whole else None
+    def add(self, taken: Taken) -> None:
+        """One scanned source."""
+        kept = [(number, text_of(raw)) for number, raw in taken.kept]
+        rank = rank_of_name(taken.name, self._siblings)
+        source = LogSource(taken.name, taken.bytes, taken.lines, taken.encoding, taken.compression, rank)
+        parts = fenced(source.name, kept) if taken.whole else None
         if parts is None:
-            self._add(source, kept, pulse)
+            self._add(source, kept, taken.sightings)
         else:
             for part in parts:
-                self._add(replace(source, line_offset=part[0][0] - 1, lines=len(part), bytes=sum(len(t) + 1 for _, t in part)), part, None)
+                size = sum(len(text) + 1 for _, text in part)
+                self._add(replace(source, line_offset=part[0][0] - 1, lines=len(part), bytes=size), part, [])
         index = len(self.sources) - 1
-        folded = 0
-        for number, count in retainer.repeats().items():
+        for number, count in taken.repeats.items():
             self.repeats[(index, number)] = count
-            folded += count
-        if not whole:
-            self._explain(index, retainer, folded)
+        if not taken.whole:
+            self._explain(taken)
 
-    def _explain(self, index: int, retainer: Retainer, folded: int) -> None:
-        name = self.sources[index].name
+    def _explain(self, taken: Taken) -> None:
+        folded = sum(taken.repeats.values())
         if folded:
-            self.notes.append(Note("ingest", f"{name}: {folded:,} marked lines only repeat others and were counted, not kept"))
-        if retainer.evicted:
-            self.notes.append(Note("ingest", f"{name}: more marked lines than the budget holds; of the middle part only rare ones were kept"))
-        if retainer.cut_lines:
-            self.notes.append(Note("ingest", f"{name}: {retainer.cut_lines} long lines were cut"))
+            self.notes.append(
+                Note("ingest", f"{taken.name}: {folded:,} marked lines only repeat others; they were counted, not kept")
+            )
+        if taken.evicted:
+            self.notes.append(
+                Note("ingest", f"{taken.name}: more marked lines than the budget holds; of its middle only rare ones were kept")
+            )
+        if taken.cut_lines:
+            self.notes.append(Note("ingest", f"{taken.name}: {taken.cut_lines} long lines were cut"))
 
-    def _add(self, source: LogSource, kept: list[tuple[int, str]], pulse: Pulse | None) -> None:
+    def _add(self, source: LogSource, kept: list[tuple[int, str]], sightings: list[tuple[int, bytes]]) -> None:
         index = len(self.sources)
         maker = LineMaker(index, source.default_rank, [text for _, text in kept[:_SAMPLE]])
         for number, text in kept:
@@ -72,9 +109,9 @@ class Assembly:
         self.sources.append(replace(source, clock=maker.watch.clock()))
         self.lines.extend(lines)
         seen = lines
-        if pulse is not None:
+        if sightings:
             have = {line.number for line in lines}
-            for number, raw in pulse.sightings():
+            for number, raw in sightings:
                 if number not in have:
                     maker.add(number, text_of(raw))
             seen = sorted(settle(maker.lines, maker.watch), key=lambda line: line.number)

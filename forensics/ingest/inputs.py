@@ -11,7 +11,7 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ class Opened:
     blob: bytes | None = None
 
 
-def names_of(inputs: Iterable[str | os.PathLike[str]], skipped: list[Skipped]) -> list[str]:
+def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -> list[str]:
     """Files behind paths, folders and globs, each once, in order; "-" stays. What is not there goes to `skipped`."""
     found: list[str] = []
     for item in inputs:
@@ -57,6 +57,8 @@ def names_of(inputs: Iterable[str | os.PathLike[str]], skipped: list[Skipped]) -
             if not matches:
                 skipped.append(Skipped(name, "no file matches this pattern"))
             found.extend(m for m in matches if not os.path.isdir(m))
+    if len(found) == len(set(found)) and len(inputs) == 1:
+        return found
     seen: set[str] = set()
     unique = []
     for name in found:

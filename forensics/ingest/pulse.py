@@ -72,7 +72,7 @@ class Pulse:
             peeled = self._table.peel(text)
             if peeled.rank_at is None or rank_of(peeled.captures, peeled.axes) is None:
                 continue
-            token = text[max(0, peeled.rank_at[0] - 2) : peeled.rank_at[1] + 1].strip().encode()
+            token = _token(text, *peeled.rank_at)
             if len(token) >= 3 and token not in self._tokens:
                 self._tokens[token] = self._blocks
 
@@ -86,3 +86,12 @@ class Pulse:
     def sightings(self) -> list[tuple[int, bytes]]:
         """First and latest lines of every writer, by number."""
         return sorted({*self.first.values(), *self.last.values()})
+
+
+def _token(text: str, start: int, stop: int) -> bytes:
+    """The literal that names the writer: "TP1]", "[rank3]", "(Worker_TP0 "; never a part of the time before it."""
+    low = start
+    if not text[start].isspace():
+        while low > 0 and start - low < 24 and (text[low - 1].isalpha() or text[low - 1] in "_[(=,:"):
+            low -= 1
+    return text[low : stop + 1].encode()

@@ -109,9 +109,26 @@ _NAME_AXES = re.compile(rf"(?:^|[/\\]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}
 _SIBLING = re.compile(r"(?:^|[/\\])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
 
 
-def rank_of_name(name: str, siblings: Iterable[str] = ()) -> Rank | None:
-    """The rank that a file's name gives to lines without one; None where it gives none. siblings: the other inputs' names:
-    llm-0.log beside llm-1.log is a pod, alone it is just a name."""
+class Siblings:
+    """The names of all inputs: llm-0.log beside llm-1.log is a pod, alone it is just a name."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._numbers: dict[str, set[str]] = {}
+        for name in names:
+            found = _SIBLING.search(name)
+            if found:
+                self._numbers.setdefault(found[1][: -len(found[2])], set()).add(found[2])
+
+    def pod_of(self, name: str) -> str | None:
+        """The pod's name, where at least two inputs differ in its number only."""
+        found = _SIBLING.search(name)
+        return found[1] if found and len(self._numbers.get(found[1][: -len(found[2])], ())) > 1 else None
+
+
+def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
+    """The rank that a file's name gives to lines without one; None where it gives none."""
     name = re.sub(r"\.(?:gz|zst|xz|bz2)$", "", name)
     found = _NAME_AXES.search(name)
     if found:
@@ -127,14 +144,8 @@ def rank_of_name(name: str, siblings: Iterable[str] = ()) -> Rank | None:
         if kind == "local":
             return _rank(f"local rank {index}", None, (("local", index),), None, None)
         return _rank(f"rank {index}", index, (("task", index),) if kind == "task" else (), None, None)
-    found = _SIBLING.search(name)
-    if found:
-        stem = found[1][: -len(found[2])]
-        for other in siblings:
-            alike = _SIBLING.search(other)
-            if alike and alike[2] != found[2] and alike[1][: -len(alike[2])] == stem:
-                return _pod(found[1])
-    return None
+    pod = siblings.pod_of(name) if siblings is not None else None
+    return _pod(pod) if pod else None
 
 
 def _pod(pod: str) -> Rank:

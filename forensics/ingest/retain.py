@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 from forensics.ingest.wants import Wants
 
@@ -45,7 +46,9 @@ class Block:
 class Retainer:
     """Keeps the marked lines of one source, or of one piece of it."""
 
-    def __init__(self, wants: Wants, budget: int, line_cap: int, head_bytes: int = 0) -> None:
+    def __init__(self, wants: Wants, budget: int, line_cap: int, head_bytes: int = 0, is_piece: bool = False) -> None:
+        #: another piece follows: what reaches over this one's end is judged when they are put together
+        self.is_piece = is_piece
         self._windows = wants.windows
         self._budget, self._line_cap = budget, line_cap
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
@@ -62,6 +65,9 @@ class Retainer:
         self._kept_of = [0] * len(wants.windows)
         self.last: dict[int, tuple[int, bytes]] = {}  # template -> latest folded copy
         self.evicted = self.cut_lines = 0
+        self.tail: tuple[int, bytes] | None = None
+        self._whole_counts: dict[int, int] | None = None
+        self._pieces_last: dict[int, tuple[int, bytes]] = {}
 
     def feed(self, buf: bytearray, low: int, base: int, cut: int, line: int, hits: list[tuple[int, int]], final: bool) -> tuple[int, int]:
         """Takes buf[base:cut], complete lines of which the first is number `line`; buf[low:base] holds lines before it.
@@ -112,7 +118,7 @@ class Retainer:
                         return start, number
                     body_end = cut
                 body = bytes(buf[start:body_end])
-                if self._is_known(body):
+                if self._is_known(body) and not (body_end == cut and self.is_piece and final):
                     self._fold(template, number, body, _LAST_BODIES)
                     skip_until = body_end
                     continue
@@ -161,18 +167,24 @@ class Retainer:
         times, _ = self.kept.get(template, (0, 0))
         self.kept[template] = (times + 1, number)
         self._kept_of[which] += 1
-        first, wanted = number, number + after + 1
-        while first > number - before and first > self._end_line and start > low:
-            start = buf.rfind(b"\n", low, start - 1) + 1
-            if start < low:
-                start = low
+        wanted, edge = number + after + 1, self._end_line
+        block = self._open
+        if block is not None and self._end_at >= 0 and block.first > number - before:
+            edge = min(edge, block.first - before)  # the open block began with a hit that wanted less before it
+        first, at = number, start
+        while first > number - before and first > edge and at > low:
+            at = buf.rfind(b"\n", low, at - 1) + 1 or low
             first -= 1
+        if first < self._end_line and block is not None and self._end_at >= 0:
+            if first < block.first:
+                self._aside(first, bytes(buf[at:start]))
+            first = self._end_line
         if wanted <= self._end_line:
             return
         if first > self._end_line or self._end_at < 0:
             room = "budget" if self._budget > 0 else "rare" if self._kept_of[which] <= _RARE and self._rare_left > 0 else "ring"
             self._begin(first, room)
-            self._end_line, self._end_at = first, start
+            self._end_line, self._end_at = first, at
         self._extend(buf, self._end_at, self._end_line, cut, wanted)
 
     def _begin(self, first: int, home: str) -> None:
@@ -235,13 +247,55 @@ class Retainer:
         self._end_line = line + buf.count(b"\n", base, stop) + (stop == cut and buf[stop - 1] != 10)
         self._end_at = stop
 
-    def keep_lines(self, first: int, data: bytes) -> None:
-        """Keeps lines from elsewhere (the tail, a long line); they may overlap what is kept."""
+    def _aside(self, first: int, data: bytes) -> None:
+        """Keeps lines that stand before the open block."""
         block = Block(first, "budget")
-        block.parts.append(data if len(data) <= self._line_cap else b"\n".join(self._cut(x) for x in data.split(b"\n")))
-        block.size = len(block.parts[0])
+        block.parts.append(data)
         self.blocks.append(block)
+        self._budget -= len(data)
+
+    def keep_lines(self, first: int, data: bytes) -> None:
+        """Keeps lines from elsewhere (a long line); they may overlap what is kept."""
+        self.blocks.append(self._loose(first, data))
         self._open, self._end_at = None, -1
+
+    def keep_tail(self, first: int, data: bytes) -> None:
+        """Keeps the last lines; they may overlap what is kept."""
+        self.tail = (first, b"".join(self._loose(first, data).parts))
+
+    def _loose(self, first: int, data: bytes) -> Block:
+        block = Block(first, "head")
+        block.parts.append(data if len(data) <= self._line_cap else b"\n".join(self._cut(x) for x in data.split(b"\n")))
+        return block
+
+    def owe(self, lines: int) -> None:
+        """Keeps the next so many lines, whatever they say."""
+        self._owed = max(self._owed, self._end_line + 1, 1) + lines
+
+    def dump(self) -> dict[str, object]:
+        """Everything as plain values, for another process."""
+        spans = [(block.first, b"".join(block.parts)) for block in (*self.blocks, *self.ring)]
+        return {"spans": spans, "counts": self.counts, "last": self.last, "evicted": self.evicted, "cut": self.cut_lines}
+
+    def adopt(self, piece: dict[str, Any], lines_before: int) -> None:
+        """Takes over what a later piece counted; its spans are fed by the caller, then `settle` is called."""
+        if self._whole_counts is None:
+            self._whole_counts = {}
+        for template, count in piece["counts"].items():
+            self._whole_counts[template] = self._whole_counts.get(template, 0) + count
+        for template, (number, body) in piece["last"].items():
+            self._pieces_last[template] = (number + lines_before, body)
+        self.evicted += piece["evicted"]
+        self.cut_lines += piece["cut"]
+
+    def settle(self) -> None:
+        """After all pieces were adopted and fed: counts are those of the pieces, latest copies the latest of all."""
+        if self._whole_counts is not None:
+            self.counts = self._whole_counts
+        for template, (number, body) in self._pieces_last.items():
+            mine = self.last.get(template)
+            if mine is None or mine[0] < number:
+                self.last[template] = (number, body)
 
     def repeats(self) -> dict[int, int]:
         """Line number of the latest kept copy -> hits of its template that were not kept."""
@@ -256,6 +310,8 @@ class Retainer:
         """(number, bytes without the line feed) of every kept line, ascending, each once."""
         spans = [(block.first, b"".join(block.parts)) for block in (*self.blocks, *self.ring)]
         spans.extend(self.last.values())
+        if self.tail is not None:
+            spans.append(self.tail)
         spans.sort(key=lambda span: span[0])
         done = 0
         for first, data in spans:

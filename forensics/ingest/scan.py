@@ -68,6 +68,16 @@ class _LongLine:
         return b" ".join(self.parts) + b" [... a line of %d bytes, most of it not kept ...] " % self.size + self.tail
 
 
+_spare: list[bytearray] = []
+
+
+def _buffer() -> bytearray:
+    """The one buffer, used again by the next source."""
+    if not _spare or len(_spare[0]) != CONTEXT + CHUNK:
+        _spare[:] = [bytearray(CONTEXT + CHUNK)]
+    return _spare[0]
+
+
 def scan(
     stream: Stream,
     retainer: Retainer,
@@ -77,15 +87,16 @@ def scan(
     tail_lines: int = 0,
     pulse: Pulse | None = None,
     limit: int | None = None,
+    head_lines: int = 0,
     live: Callable[[], None] | None = None,
 ) -> Scanned:
     """Reads to the end, or just `limit` bytes.
 
-    tail_lines: kept at the end; pulse: samples each block; live: called after each block, which is then taken as it comes
+    head_lines, tail_lines: kept at the ends; pulse: samples each block; live: called after each block, which is then taken as it comes
     instead of waiting whether the input is small enough to be kept whole.
     """
     result = Scanned()
-    buf = bytearray(CONTEXT + CHUNK)
+    buf = _buffer()
     view = memoryview(buf)
     size = len(buf)
     whole = retainer.head_left
@@ -93,6 +104,8 @@ def scan(
     line = 1
     long: _LongLine | None = None
     done = False
+    if head_lines:
+        retainer.owe(head_lines)
     while not done:
         if fill > size - CHUNK // 8:
             keep = base - CONTEXT
@@ -136,7 +149,7 @@ def scan(
             at = buf.rfind(b"\n", low, at - 1) + 1 or low
             first -= 1
         if at < base:
-            retainer.keep_lines(first, bytes(buf[at:base]))
+            retainer.keep_tail(first, bytes(buf[at:base]))
     return result
 
 

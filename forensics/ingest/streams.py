@@ -43,7 +43,7 @@ class Headed:
         self.damage: str | None = None
         head = b""
         # a pipe gives what it has: a live log must not wait here for a whole block
-        while len(head) < 512:
+        while len(head) < min(512, head_size):
             more = self.read(head_size - len(head))
             if not more:
                 break

@@ -15,9 +15,9 @@ _MOST_BEFORE, _MOST_AFTER = 200, 400
 
 
 class Wants:
-    """literals: each once, sorted; windows: lines kept before and after, per literal; longest: bytes of the longest literal."""
+    """literals: each once, sorted; windows: lines kept before and after, per literal; most_*: of any."""
 
-    __slots__ = ("_engine", "_kind", "literals", "longest", "windows")
+    __slots__ = ("_engine", "_kind", "literals", "most_after", "most_before", "windows")
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
@@ -30,7 +30,8 @@ class Wants:
                 )
         self.literals = sorted(wanted)
         self.windows = [wanted[literal] for literal in self.literals]
-        self.longest = max(map(len, self.literals), default=0)
+        self.most_before = max((before for before, _ in self.windows), default=0)
+        self.most_after = max((after for _, after in self.windows), default=0)
         self._kind = kind
         self._engine: Engine | None = None
 
