@@ -48,7 +48,8 @@ def decode_kernel(name: str) -> KernelName:
     name = name.strip()[:MAX_NAME]
     spelled = (demangled(name) or name) if name.startswith("_Z") else name
     spelled = spelled.removesuffix(".kd").strip()
-    for decode in (*_DECODERS, named.decode):
+    readable = not spelled.startswith("_Z")
+    for decode in (*_DECODERS, named.decode) if readable else _DECODERS:
         if found := decode(spelled):
             return replace(found, name=name)
     return KernelName(name=name)
@@ -58,8 +59,16 @@ def find_kernels(text: str) -> list[KernelName]:
     """Kernel names that stand in a text and that a grammar decodes, in order of appearance, each once, at most 50."""
     found: dict[str, KernelName] = {}
     for name in candidates(text):
-        if name not in found and (decoded := decode_kernel(name)).grammar is not None:
+        if name not in found and _is_kernel(decoded := decode_kernel(name)):
             found[name] = decoded
             if len(found) >= _MAX_FOUND:
                 break
     return list(found.values())
+
+
+def _is_kernel(decoded: KernelName) -> bool:
+    """Host functions are C++ names too: without a grammar of its own a name counts where it returns nothing or says "kernel"."""
+    if decoded.grammar != "named":
+        return decoded.grammar is not None
+    head = decoded.name.split("<")[0]
+    return decoded.op != "kernel" and (head.startswith("void ") or "kernel" in head.lower())

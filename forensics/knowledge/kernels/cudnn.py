@@ -17,7 +17,9 @@ from forensics.knowledge.kernels.dtypes import canonical
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_SDPA = re.compile(r"(?:void )?cudnn_generated_\w*?sdpa_sm(?P<arch>\d{2,3})_(?P<how>\w*?)(?P<dir>fprop|bprop)\w*?_(?P<type>f16|bf16|e4m3|e5m2|f32|fp8)?_?(?:\w*?_)??(?:knob_\d+\w*?_)?(?P<tile>\d+x\d+x\d+)?(?:_|$)")
+_SDPA = re.compile(r"(?:void )?cudnn_generated_\w*?sdpa_sm(?P<arch>\d{2,3})_\w*?(?P<dir>fprop|bprop)(?P<rest>\w*)")
+_TYPE = re.compile(r"_(f16|bf16|e4m3|e5m2|f32|fp8)(?=_|$)")
+_TILE = re.compile(r"_(\d+x\d+x\d+)(?=_|$)")
 _MEMEFF = re.compile(r"(?:void )?(?:PyTorchMemEffAttention::)?fmha_cutlass(?P<dir>[FB])_(?P<type>f16|bf16|f32)_(?P<aligned>not)?aligned_(?P<tile>\d+x\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})")
 _V2 = re.compile(r"(?:void )?fmha_v2_(?:\w*?_)?(?P<type>fp16|bf16|e4m3|fp16_fp32|int8)_(?P<m>\d+)_(?P<n>\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})")
 
@@ -41,6 +43,9 @@ def decode(name: str) -> KernelName | None:
 
 def _done(build: KernelBuilder, found: re.Match[str], family: str, what: str, *, exact: bool) -> KernelName:
     groups = found.groupdict()
+    if rest := groups.get("rest") if build.grammar == "cudnn_sdpa" else None:
+        groups["type"] = said[1] if (said := _TYPE.search(rest)) else None
+        groups["tile"] = said[1] if (said := _TILE.search(rest)) else None
     word = canonical((groups.get("type") or "").split("_")[0])
     for key in ("q", "kv", "out"):
         build.dtype(key, word)

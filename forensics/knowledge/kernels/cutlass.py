@@ -30,6 +30,7 @@ _LONG = re.compile(r"(?:void )?cutlass(?:_\w+)?::(?:device_kernel|Kernel2?|sm\d+
 _MAINLOOP = re.compile(r"Mainloop(?:Sm)?(\d{2,3})(\w*)")
 _MMA = re.compile(r"::MMA_(\d+)x(\d+)x(\d+)_(F32|F16|S32|BF16)|SM(\d{2,3})_(\d+)x(\d+)x(\d+)_([A-Z]+\d+)([A-Z]+\d+\w*?)_")
 _SHAPE2 = re.compile(r"GemmShape<(\d+), (\d+), (\d+)>")
+_OPERANDS = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "uint8", "int4", "uint4"}
 _ACC = {"s": "fp32", "h": "fp16", "d": "fp64", "i": "int32", "c": "complex64", "z": "complex128", "": None}
 _SCALED = {("fp4_e2m1", "fp8_e4m3"): "nvfp4", ("fp4_e2m1", "fp8_e8m0"): "mxfp4", ("fp8_e4m3", "fp8_e8m0"): "mxfp8", ("nvfp4", "fp8_e4m3"): "nvfp4"}
 
@@ -135,7 +136,7 @@ def _family(name: str, number: int, grouped: bool, dtypes: dict[str, str]) -> st
 def _two(name: str) -> KernelName:
     build = KernelBuilder(name, "cutlass_2", "grouped gemm" if "Grouped" in name else "gemm")
     words = found_in(name)
-    operands = [w for w in words if w not in ("int32", "int64", "bool")] or words
+    operands = [w for w in words if w in _OPERANDS] or words
     if operands:
         build.dtype("a", operands[0])
         build.dtype("b", next((w for w in operands[1:3] if w.startswith(("int", "uint", "fp8", "bf16", "fp16"))), operands[0]))

@@ -14,7 +14,7 @@ _WORDS = {
     "tf32": "tf32 tfloat32_t tf32_t",
     "fp16": "f16 fp16 half half_t __half float16 h float16_t",
     "bf16": "bf16 bfloat16 bfloat16_t __nv_bfloat16 nv_bfloat16 __hip_bfloat16 bhalf_t hip_bfloat16 b",
-    "fp8_e4m3": "e4m3 fp8e4m3 float_e4m3_t __nv_fp8_e4m3 e4m3fn float8_e4m3fn fp8_e4m3 f8e4m3 fp8 float8_e4m3 f8 fp8e4nv ue4m3",
+    "fp8_e4m3": "e4m3 fp8e4m3 float_e4m3_t __nv_fp8_e4m3 e4m3fn float8_e4m3fn fp8_e4m3 f8e4m3 fp8 float8_e4m3 f8 fp8e4nv ue4m3 float_ue4m3_t",
     "fp8_e5m2": "e5m2 float_e5m2_t __nv_fp8_e5m2 float8_e5m2 fp8_e5m2 f8e5m2 fp8e5",
     "fp8_e4m3fnuz": "e4m3fnuz float8_e4m3fnuz fp8e4b8 __hip_fp8_e4m3_fnuz",
     "fp8_e8m0": "ue8m0 e8m0 float_ue8m0_t float8_e8m0fnu",
@@ -27,19 +27,19 @@ _WORDS = {
     "int4": "i4 s4 int4 int4b_t int4_t",
     "uint4": "u4 uint4b_t uint4 u4b8",
     "int8": "i8 s8 int8 int8_t char i8_t",
-    "uint8": "u8 uint8 uint8_t u8b128 unsigned char",
+    "uint8": "u8 uint8 uint8_t u8b128",
     "int16": "i16 int16 short int16_t",
     "int32": "i32 s32 int32 int int32_t",
-    "uint32": "u32 uint32 uint32_t unsigned int",
+    "uint32": "u32 uint32 uint32_t",
     "int64": "i64 int64 int64_t long",
-    "uint64": "u64 uint64 uint64_t unsigned long",
+    "uint64": "u64 uint64 uint64_t",
     "bool": "bool b1",
     "complex64": "c10::complex<float> complex<float> cf32 c",
     "complex128": "c10::complex<double> complex<double> cf64 z",
 }
 _CANONICAL = {spelling: word for word, spellings in _WORDS.items() for spelling in spellings.split()}
 _CANONICAL |= {"unsigned char": "uint8", "unsigned int": "uint32", "unsigned long": "uint64", "signed char": "int8", "long long": "int64"}
-_NAMESPACE = re.compile(r"^(?:(?:cutlass|at|c10|std|ck|torch|cute|tensorrt_llm|flashinfer)::)+|(?:_t)?\s*(?:const)?\s*[*&]*$")
+_AROUND = re.compile(r"^(?:const )?(?:(?:cutlass|at|c10|std|ck|torch|cute|tensorrt_llm|flashinfer)::)+|\s*(?:const)?\s*[*&]*$")
 _C10 = {
     "BFloat16": "bf16", "Half": "fp16", "Float8_e4m3fn": "fp8_e4m3", "Float8_e5m2": "fp8_e5m2", "Float8_e4m3fnuz": "fp8_e4m3fnuz",
     "Float8_e5m2fnuz": "fp8_e5m2fnuz", "Float8_e8m0fnu": "fp8_e8m0", "Float4_e2m1fn_x2": "fp4_e2m1",
@@ -56,7 +56,7 @@ _FIND = re.compile(
 
 def canonical(spelling: str) -> str | None:
     """The canonical word of one type as spelled in a kernel name, or None."""
-    bare = _NAMESPACE.sub("", spelling.strip())
+    bare = _AROUND.sub("", spelling.strip())
     return _C10.get(bare) or _CANONICAL.get(bare.lower()) or _CANONICAL.get(spelling.strip().lower())
 
 

@@ -30,7 +30,7 @@ _PLAIN = re.compile(
 _SPELLED = re.compile(
     r"(?<![A-Za-z0-9_:])(?:void )?(?:(?:cutlass|flash|pytorch_flash|flashinfer|at|at_cuda_detail|cub|thrust|vllm|sglang|marlin|marlin_moe_wna16|machete|deep_gemm"
     r"|deep_ep|tensorrt_llm|trtllm|moe|cublasLt|ck|ck_tile|aiter|rocblas|hipblaslt|FlashMLA|smxx|sm90|sm100|awq|gptq|exllama|mscclpp|rtp_llm|cute|fa3|transformer_engine|c10d|nvte|bitsandbytes"
-    r"|fused_moe|sgl|kittens)::)+[A-Za-z_]\w{2,}(?:<|::<|(?=\())"
+    r"|fused_moe|sgl|kittens)::)(?:\w{1,80}::){0,12}[A-Za-z_]\w{2,200}(?:<|(?=\())"
 )
 
 
