@@ -56,6 +56,8 @@ def with_action(command: str, action: str) -> str | None:
             words.insert(0, f"{name}={value}")
         else:
             at = _place(words, name)
+            if what == "set" and at is not None and (value or "") == values_of(" ".join(words), [name])[name]:
+                continue
             while (found := _place(words, name)) is not None:
                 del words[found : found + _length(words, found)]
             if what == "set":
