@@ -23,6 +23,12 @@ _DEALT_WITH = re.compile(
     r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?)\b"
     r"|\b(?:will be disabled|not critical|non-fatal)\b"
 )
+#: request bodies and prompts that engines log, in their own words
+_QUOTES = re.compile(
+    r"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|\bprompt: ["']|<\|im_start\||\[INST\]|<\|user\|>"""
+    r"""|<\|start_header_id\|>|<start_of_turn>|\bReceived request\b"""
+)
+_LOW = frozenset(("WARNING", "WARN", "INFO", "DEBUG"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 
@@ -75,11 +81,6 @@ def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None =
     return Aftermath(working, calm, ended, first)
 
 
-def serving(events: Sequence[Event]) -> bool:
-    """True where an engine said that it was ready to serve."""
-    return any(e.kind is EventKind.LIFECYCLE and e.fields.get("phase") in ("ready", "serving") for e in events)
-
-
 def orderly_end(intake: Intake) -> Span | None:
     """The last line that shows an orderly end, among the last lines of the input."""
     for line in reversed(intake.lines[-60:]):
@@ -88,9 +89,20 @@ def orderly_end(intake: Intake) -> Span | None:
     return None
 
 
+def quoted(seen: Sighting, quotes: Quotes) -> bool:
+    """True where the words are not the job's own: a prompt, a request body, a line at INFO that holds them."""
+    lines = quotes.lines(seen.span, 1)
+    if not lines or seen.kind == "exit":
+        return False
+    if seen.span.first_line == seen.span.last_line and _QUOTES.search(lines[0].raw[:20_000]):
+        return True
+    return lines[0].level in ("INFO", "DEBUG") and seen.span.first_line == seen.span.last_line
+
+
 def caught(seen: Sighting, quotes: Quotes) -> bool:
     """True where the words say that an error was expected and dealt with: logged as a warning, or told as a fallback."""
-    if seen.level in ("WARNING", "WARN", "INFO", "DEBUG"):
+    own = quotes.lines(seen.span, 1)
+    if seen.rule == "quoted" or seen.level in _LOW or (own and own[0].level in _LOW):
         return True
     heading = seen.heading[:500]
     before = quotes.lines(Span(seen.span.source, seen.span.first_line - 1, seen.span.first_line - 1))

@@ -21,7 +21,7 @@ from forensics.verdict.hardware import fault_of, of_the_program
 from forensics.verdict.incidents import Run
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught, orderly_end, serving
+from forensics.verdict.outcome import aftermath, caught, orderly_end, quoted
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
 from forensics.verdict.roles import Cast, assign
@@ -30,6 +30,10 @@ from forensics.verdict.sighting import Sighting, sight
 _UNKNOWN = Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
 #: categories whose loudest rank is a victim: only a culprit is named
 _WAITED = frozenset((Category.HANG_OR_WATCHDOG,))
+
+
+#: kinds of failure that a process does not survive
+_FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
 
 
 @dataclass(slots=True)
@@ -57,13 +61,13 @@ def analyse(
     run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding], quotes: Quotes, order: Order
 ) -> Analysis:
     """Concludes one run."""
-    groups = fold(join(_sightings(run, findings), run.events, order))
+    groups = fold(join(_sightings(run, findings, quotes), run.events, order))
     cast = assign(groups, order, quotes)
     hang = explain_hang(run.events, intake.activity, facts.world_size)
     primary = cast.primary
     if primary is None:
         return _healthy(run, cast, findings, intake, quotes)
-    calm = _survived(primary, cast, run, quotes)
+    calm = _survived(primary, cast, quotes)
     if calm is Status.HEALTHY:
         return _healthy(run, cast, findings, intake, quotes)
     from forensics.callpath import phase_of
@@ -105,11 +109,14 @@ def analyse(
     )
 
 
-def _sightings(run: Run, findings: Sequence[Finding]) -> list[Sighting]:
+def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes) -> list[Sighting]:
     cascades = cascades_of(findings)
     seen = [s for s in map(sight, run.events) if s is not None]
     for sighting in seen:
         mark(sighting, cascades)
+        if sighting.role is None and quoted(sighting, quotes):
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, True, "quoted"
+            sighting.role_why = "text that passed through the job, not a failure of its own"
         event = sighting.events[0]
         fault = fault_of(event) if event.kind is EventKind.HARDWARE else None
         if fault is not None and of_the_program(fault) and sighting.role is None:
@@ -118,36 +125,20 @@ def _sightings(run: Run, findings: Sequence[Finding]) -> list[Sighting]:
     return seen
 
 
-def _survived(primary: Group, cast: Cast, run: Run, quotes: Quotes) -> Status | None:
+def _survived(primary: Group, cast: Cast, quotes: Quotes) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
-    last = max(
-        (m for g in cast.groups for m in g.members if m.role is None and m.weight >= 2),
-        key=lambda m: m.span.last_line,
-        default=primary.first,
-    )
-    fatal = [
-        m
-        for g in cast.groups
-        for m in g.members
-        if m.kind in ("fatal_signal", "hardware", "oom_kill", "collective_timeout", "exit", "native", "device_assert")
-    ]
+    members = [m for g in cast.groups for m in g.members]
+    if any(m.kind == "exit" and _bad_exit(m) and m.role is None for m in members):
+        return None
+    serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
+    live = [m for m in serious if not caught(m, quotes)]
+    last = max(serious, key=lambda m: m.span.last_line)
     later = aftermath(quotes, last.span, last.stream)
-    first = primary.first
-    if any(m.kind == "exit" and m.weight == 1 and _bad_exit(m) for m in fatal):
+    if not live or all(m.weight <= 2 and not m.typed for m in live):
+        return Status.HEALTHY if later.working or later.ended or later.calm >= (1 if not live else 3) else None
+    if any(m.kind in _FATAL for m in live):
         return None
-    if first.weight <= 2:
-        if later.working or later.ended or later.calm >= 3:
-            return Status.HEALTHY
-        return None
-    if fatal:
-        return None
-    if all(caught(m, quotes) for g in cast.groups for m in g.members if m.weight >= 3 and m.role is None) and (
-        later.working or later.ended or later.calm
-    ):
-        return Status.HEALTHY
-    if later.went_on:
-        return Status.DEGRADED if serving(run.events) or later.working >= 2 else None
-    return None
+    return Status.DEGRADED if later.went_on else None
 
 
 def _bad_exit(sighting: Sighting) -> bool:
