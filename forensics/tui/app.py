@@ -240,7 +240,7 @@ class TriageApp(Commands, App[int]):
             self.query_one(f"#{name}-page", Page).show(shown)
         self.query_one("#failures-rows", Rows).show(*pages.failures(it, self.only))
         rows = pages.findings(it, self.only)
-        self.query_one("#findings-rows", Rows).show(("role", "how sure", "finding", "id", "where in the log"), rows)
+        self.query_one("#findings-rows", Rows).show(("role", "how sure", "where in the log", "finding", "id"), rows)
         section = it.section("timeline")
         timeline = section.blocks[0] if section and isinstance(section.blocks[0], Timeline) else None
         lanes = self._lanes(timeline) if timeline else None
@@ -319,7 +319,7 @@ class TriageApp(Commands, App[int]):
         if event.data_table.id == "findings-rows" and self.view is not None and event.cursor_row >= 0:
             rows = pages.findings(self.view, self.only)
             if event.cursor_row < len(rows):
-                self.query_one("#finding", Page).show(pages.finding_details(self.view, rows[event.cursor_row][3]))
+                self.query_one("#finding", Page).show(pages.finding_details(self.view, rows[event.cursor_row][4]))
 
     def on_log_view_moved(self, event: LogView.Moved) -> None:
         """Says where the cursor is and what is quoted there."""

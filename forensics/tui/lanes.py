@@ -77,7 +77,7 @@ class Lanes(ScrollView, can_focus=True):
         if timeline:
             self.start = timeline.start
         self.virtual_size = Size(self.size.width, len(self.shown) + 2)
-        self.refresh()
+        self.watch_cursor()
 
     def action_move(self, by: int) -> None:
         """Another lane."""

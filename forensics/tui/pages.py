@@ -94,7 +94,7 @@ class Rows(DataTable[Text]):
         self.add_columns(*columns)
         for row in rows:
             self.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
-            self._places.append(next((cell for cell in reversed(row) if PLACE.match(cell)), ""))
+            self._places.append(next((cell for cell in row if PLACE.fullmatch(cell) and " " not in cell), ""))
         return len(self._places)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
@@ -116,8 +116,13 @@ def failures(view: View, only: Filter) -> tuple[tuple[str, ...], list[tuple[str,
         role = mark_role[1] if len(mark_role) > 1 else ""
         ranks = tuple(_spelled(row[1])) if row[1] else None
         if only.passes(" ".join(row), ranks=ranks, role=role):
-            kept.append(row)
-    return table.columns, kept
+            kept.append(_place_first(row))
+    return _place_first(table.columns), kept
+
+
+def _place_first(row: tuple[str, ...]) -> tuple[str, ...]:
+    """role, ranks, time, place, failure, why: what is short stands where a narrow screen shows it."""
+    return (*row[:3], row[-1], *row[3:-1])
 
 
 def _spelled(ranks: str) -> Iterable[str]:
@@ -132,7 +137,7 @@ def _spelled(ranks: str) -> Iterable[str]:
 
 
 def findings(view: View, only: Filter) -> list[tuple[str, ...]]:
-    """(role, confidence, title, id, place) of the findings that pass, in the order they were made."""
+    """(role, confidence, place, title, id) of the findings that pass, in the order they were made."""
     section = view.section("findings")
     rows: list[tuple[str, ...]] = []
     blocks: list[Block] = list(section.blocks) if section else []
@@ -146,7 +151,7 @@ def findings(view: View, only: Filter) -> list[tuple[str, ...]]:
         if isinstance(details, Pairs):
             place = next((value.split(": ", 1)[0] for label, value in details.rows if label == "Seen"), "")
         if only.passes(f"{title} {item.tag}", role=role):
-            rows.append((role, confidence, title, item.tag, place))
+            rows.append((role, confidence, place, title, item.tag))
     return rows
 
 
