@@ -17,7 +17,7 @@ from forensics.parse.python.events import event_of
 from forensics.parse.python.lanes import Lane, lanes_of, regions, squeezed
 from forensics.parse.python.messages import messages_of
 from forensics.parse.python.shapes import HEADER
-from forensics.parse.python.windows import windows, woven_blocks
+from forensics.parse.python.windows import MOST, windows, woven_blocks
 
 __all__ = ["ANCHORS", "parse"]
 
@@ -75,8 +75,9 @@ def _take(lane: Lane, events: list[Event], claimed: set[tuple[int, int]]) -> Non
 def _blocks(lane: Lane) -> Iterator[Block]:
     """The lane's blocks: woven windows taken apart, what lies between them read from top to bottom."""
     start = 0
-    for first, end in windows(lane.items):
+    for number, (first, end) in enumerate(windows(lane.items)):
         yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:first]))
-        yield from woven_blocks(lane.items, first, end)
+        if number < MOST:
+            yield from woven_blocks(lane.items, first, end)
         start = end
     yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:]) if start else lane)

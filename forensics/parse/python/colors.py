@@ -30,7 +30,21 @@ class Line:
     text: str
 
 
-def colorings(lines: Sequence[Line]) -> list[dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Coloring:
+    """words: color by line text, for frames and for source and exception lines that tell theirs; last: the frame lines that
+    end their color, below which alone a source line without color (`raise ValueError(…)`) can stand."""
+
+    words: Mapping[str, str]
+    last: frozenset[str]
+
+    def allows(self, frame: str, code: str) -> bool:
+        """True where that source line may stand below that frame line."""
+        color = self.words.get(code)
+        return color == self.words[frame] if color else frame in self.last or not code.lstrip().startswith("raise ")
+
+
+def colorings(lines: Sequence[Line]) -> list[Coloring]:
     """Ways to tell the tracebacks apart by a word that all frames of one share and no other has: a folder, the file, a part
     of the function's name. One word a traceback, and as many words as tracebacks."""
     count = sum(line.kind is Kind.HEAD for line in lines)
@@ -40,7 +54,8 @@ def colorings(lines: Sequence[Line]) -> list[dict[str, str]]:
         words = {text: view(text) for text in frames}
         distinct = set(words.values())
         if len(distinct) == count and "" not in distinct:
-            found.append(words | _code_colors(lines, words))
+            last = {color: text for text, color in words.items()}  # dicts keep the order of the log
+            found.append(Coloring(words | _code_colors(lines, words), frozenset(last.values())))
     return found
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from forensics.parse.python.alike import copies, one_stack
-from forensics.parse.python.colors import Line, Top, colorings, explains
+from forensics.parse.python.colors import Coloring, Line, Top, colorings, explains
 from forensics.parse.python.reach import raises, reach
 from forensics.parse.python.shapes import Kind, frame_file, frame_function, raised
 
@@ -34,6 +34,8 @@ UNFINISHED = 2
 #: states kept after a line; more, and nothing is said
 MOST_STATES = 500
 MOST_LINES = 3000
+#: continuations weighed; more, and nothing is said
+MOST_STEPS = 120_000
 
 State = tuple[Top, ...]
 _START: Top = ("H", "", "")
@@ -94,13 +96,13 @@ def _certain(steps: Sequence[Mapping[Top, Top]] | None) -> int:
 
 def _plain(lines: Sequence[Line], codes: dict[str, str]) -> list[dict[Top, Top]] | None:
     """The steps without colors; a frame line shows the same source line wherever it stands, which is learnt on the way."""
-    steps = _weigh(lines, codes, {})
+    steps = _weigh(lines, codes, None)
     for _ in range(4):
         learnt = _learn(lines, steps, codes)
         if not learnt:
             break
         codes.update(learnt)
-        steps = _weigh(lines, codes, {}) or steps
+        steps = _weigh(lines, codes, None) or steps
     return steps
 
 
@@ -127,9 +129,10 @@ def _alike(lines: Sequence[Line]) -> Woven | None:
 # --- weighing -------------------------------------------------------------------------------------------------------------
 
 
-def _weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Mapping[str, str]) -> list[dict[Top, Top]] | None:
+def _weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None) -> list[dict[Top, Top]] | None:
     """For each line the tops it may follow (and what the top becomes); None where no way exists or there are too many."""
     layers: list[dict[State, int]] = [{(): 0}]
+    weighed = 0
     moves: list[list[tuple[State, Top, Top, State, int]]] = []
     sourceless = _sourceless(lines)
     for line in lines:
@@ -146,7 +149,8 @@ def _weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Mapping[str,
                 total = cost + price
                 if total < nxt.get(key, 1 << 30):
                     nxt[key] = total
-        if not nxt or len(nxt) > MOST_STATES:
+        weighed += len(steps)
+        if not nxt or len(nxt) > MOST_STATES or weighed > MOST_STEPS:
             return None
         layers.append(nxt)
         moves.append(steps)
@@ -180,14 +184,14 @@ def _believed(
 
 
 def _ways(
-    line: Line, state: State, codes: Mapping[str, str], colors: Mapping[str, str], sourceless: bool
+    line: Line, state: State, codes: Mapping[str, str], colors: Coloring | None, sourceless: bool
 ) -> list[tuple[Top, Top, int]]:
     """(top, new top, cost) of every open traceback that the line may go on with."""
     text, kind = line.text, line.kind
     if kind is Kind.HEAD:
         return [(_START, _START, 0)]
     ways: list[tuple[Top, Top, int]] = []
-    color = colors.get(text, "") if colors else ""
+    color = colors.words.get(text, "") if colors else ""
     for top in set(state):
         letter, said, tint = top
         price: int | None = None
@@ -198,7 +202,9 @@ def _ways(
                 price = None
         elif kind is Kind.CODE:
             fits = letter == "F" and not _without_code(said) and codes.get(said, text) == text
-            price, new = (0 if fits and not (tint and color and tint != color) else None), ("C", text, color)
+            if colors is not None and fits:
+                fits = colors.allows(said, text)
+            price, new = (0 if fits else None), ("C", text, color)
         elif tint and color and tint != color:
             price = None
         elif letter == "C":
@@ -333,7 +339,7 @@ def _finished(lines: Sequence[Line], woven: Woven) -> Woven:
         woven.alike = len(complete)
         return woven
     frames = {line.at for line in lines if line.kind is Kind.FRAME}
-    kept = [s for s in woven.strands if sum(at in frames for at in s.lines) >= (1 if s.raised else 2)]
+    kept = [s for s in woven.strands if len(s.lines) > 1 and (s.raised or sum(at in frames for at in s.lines) > 1)]
     placed = {at for strand in kept for at in strand.lines}
     woven.strands = kept
     woven.ambiguous = sum(line.at not in placed for line in lines)

@@ -21,6 +21,8 @@ from forensics.parse.python.weave import Strand, Woven, untangle
 
 #: lines a window may have
 LONGEST = 1500
+#: windows of one lane that are taken apart; what is woven in further ones is only counted
+MOST = 25
 
 _GOES_ON = re.compile(r"^\s*(?:\.\.\.<\d|[)\]}])")
 
@@ -70,7 +72,7 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool]:
 
 
 def woven_blocks(items: Sequence[Item], first: int, end: int) -> list[Block]:
-    """The blocks of one window; each knows how many lines could not be told apart."""
+    """The blocks of one window; each knows how many of its lines could not be told apart."""
     woven = untangle([Line(n, items[n].kind, items[n].line.text) for n in range(first, end)], _known(items, first, end))
     headers = {items[n].line.raw for n in range(first, end) if items[n].kind is Kind.HEAD}
     return [_block(items, strand, woven, len(headers) == 1) for strand in woven.strands if strand.lines]

@@ -1,14 +1,14 @@
 """Titled cases in text files: `== title`, the log, `-- expect`, what the parser makes of it, one event a paragraph. Sample:
 
-    == One frame
-    Traceback (most recent call last):
-      File "/srv/a.py", line 3, in load
-        return table[key]
-    KeyError: 'w13'
-    -- expect
-    python 1-4
-      KeyError: 'w13'
-        a.py:3 load
+== One frame
+Traceback (most recent call last):
+  File "/srv/a.py", line 3, in load
+    return table[key]
+KeyError: 'w13'
+-- expect
+python 1-4
+  KeyError: 'w13'
+    a.py:3 load
 """
 
 from __future__ import annotations

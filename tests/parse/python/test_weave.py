@@ -1,0 +1,204 @@
+"""Weaving: lines of several tracebacks interleaved at random, with prefixes and without. What comes out is never a frame in the
+wrong stack; with prefixes everything comes back, without as much as the lines themselves can tell."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from forensics.ingest import from_text
+from forensics.model import Event, EventKind
+from forensics.parse import python
+from forensics.parse.python.colors import Line
+from forensics.parse.python.shapes import kind_of
+from forensics.parse.python.weave import untangle
+
+HEADER = "Traceback (most recent call last):"
+RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+Shown = tuple[str, int, str]
+
+
+@dataclass(frozen=True)
+class Written:
+    """One rank's traceback: its lines and the frames they show."""
+
+    lines: tuple[str, ...]
+    frames: tuple[Shown, ...]
+
+
+def written(frames: list[tuple[Shown, str]], end: str, carets: bool = False) -> Written:
+    """A traceback of these frames with their source lines, as Python prints it."""
+    lines = [HEADER]
+    for (file, number, function), code in frames:
+        lines += [f'  File "{file}", line {number}, in {function}', f"    {code}"]
+        if carets and "(" in code:
+            start = code.index(code.split("(")[0].split()[-1])
+            lines.append(" " * (4 + start) + "^" * (len(code) - start))
+    return Written((*lines, end), tuple(frame for frame, _ in frames))
+
+
+def woven(texts: list[tuple[str, ...]], seed: int) -> list[tuple[int, str]]:
+    """(whose, line) in an order that keeps each writer's own order."""
+    rnd = random.Random(seed)
+    at = [0] * len(texts)
+    result = []
+    while open_ := [n for n in range(len(texts)) if at[n] < len(texts[n])]:
+        n = rnd.choice(open_)
+        result.append((n, texts[n][at[n]]))
+        at[n] += 1
+    return result
+
+
+def parsed(lines: list[str]) -> list[Event]:
+    return python.parse(from_text("\n".join(lines) + "\n", anchors=python.ANCHORS))
+
+
+def frames_of(event: Event) -> list[tuple[Shown, ...]]:
+    return [tuple((f.file or "", f.line or 0, f.function) for f in stack.frames) for stack in event.stacks]
+
+
+def inside(part: tuple[Shown, ...], whole: tuple[Shown, ...]) -> bool:
+    return any(whole[n : n + len(part)] == part for n in range(len(whole) - len(part) + 1))
+
+
+# --- tracebacks -----------------------------------------------------------------------------------------------------------
+
+
+def call_graph(rnd: random.Random, functions: int) -> dict[str, list[tuple[Shown, str, str]]]:
+    """Call sites by function: (frame, source line, callee). All ranks run this one program."""
+    names = [f"fn_{rnd.randrange(1000)}_{n}" for n in range(functions)]
+    files = [f"/srv/app/part{n % 4}.py" for n in range(functions)]
+    graph: dict[str, list[tuple[Shown, str, str]]] = {}
+    for n, name in enumerate(names):
+        sites = []
+        for site in range(rnd.randint(1, 3)):
+            callee = rnd.choice(names)
+            code = rnd.choice([f"return self.{callee}(batch)", f"x = {callee}(x, y)", "return func(*args, **kwargs)"])
+            sites.append(((files[n], 100 * n + site, name), code, callee))
+        graph[name] = sites
+    return graph
+
+
+def walk(rnd: random.Random, graph: dict[str, list[tuple[Shown, str, str]]], depth: int, carets: bool) -> Written:
+    frames = []
+    name = rnd.choice(sorted(graph))
+    for _ in range(depth):
+        shown, code, callee = rnd.choice(graph[name])
+        frames.append((shown, code))
+        name = callee
+    error = rnd.choice(["ValueError", "RuntimeError", "KeyError"])
+    end = (graph[name][0][0][0], 9000 + len(error) + 100 * int(name.rsplit("_", 1)[1]), name)
+    frames.append((end, f'raise {error}("x")'))
+    return written(frames, f"{error}: in {name}", carets)
+
+
+def own_code(rank: int, depth: int, style: int) -> Written:
+    """A traceback of code that no other rank runs, each source line naming the function it calls."""
+    word = ["load", "train", "evaluate", "serve", "gather", "save", "tokenize", "profile"][rank]
+    frames = []
+    for n in range(depth):
+        file, function, callee = [
+            (f"/srv/{word}/part{n}.py", f"step_{n}_{word}", f"step_{n + 1}_{word}"),
+            (f"/srv/rank{rank}_{n}.py", f"fn_{rank}_{n}", f"fn_{rank}_{n + 1}"),
+            (f"/srv/{word}.py", f"{word}{n}", f"{word}{n + 1}"),
+        ][style]
+        code = f"return self.{callee}(batch)" if n < depth - 1 else f"raise {word.title()}Error(batch)"
+        frames.append(((file, 10 + n, function), code))
+    return written(frames, f"{word.title()}Error: rank {rank}")
+
+
+ranks = st.integers(2, 8)
+seeds = st.integers(0, 10**6)
+
+
+# --- with prefixes --------------------------------------------------------------------------------------------------------
+
+
+@RELAXED
+@given(
+    count=ranks,
+    seed=seeds,
+    carets=st.booleans(),
+    prefix=st.sampled_from(["[rank{}]: ", "(Worker_TP{0} pid=7{0}) ERROR 11-29 20:15:20 [a.py:5] "]),
+)
+def test_with_prefixes_every_frame_returns_to_its_rank(count: int, seed: int, carets: bool, prefix: str) -> None:
+    rnd = random.Random(seed)
+    graph = call_graph(rnd, 8)
+    tracebacks = [walk(rnd, graph, rnd.randint(1, 12), carets) for _ in range(count)]
+    lines = [prefix.format(n) + line for n, line in woven([t.lines for t in tracebacks], seed)]
+    events = [e for e in parsed(lines) if e.kind is EventKind.PYTHON]
+    assert len(events) == count
+    for event in events:
+        assert event.rank is not None and event.rank.number is not None
+        assert frames_of(event) == [tracebacks[event.rank.number].frames]
+        assert event.chain is not None and event.chain.ambiguous == 0
+
+
+# --- without prefixes -----------------------------------------------------------------------------------------------------
+
+
+@RELAXED
+@given(count=ranks, seed=seeds, depth=st.integers(1, 12), carets=st.booleans(), functions=st.integers(3, 30))
+def test_no_frame_in_a_wrong_stack(count: int, seed: int, depth: int, carets: bool, functions: int) -> None:
+    rnd = random.Random(seed)
+    graph = call_graph(rnd, functions)
+    tracebacks = [walk(rnd, graph, depth, carets) for _ in range(count)]
+    for event in parsed([line for _, line in woven([t.lines for t in tracebacks], seed)]):
+        for frames in frames_of(event):
+            assert any(inside(frames, t.frames) for t in tracebacks), frames
+
+
+@settings(RELAXED, max_examples=25)
+@given(count=ranks, seed=seeds, style=st.integers(0, 2))
+def test_different_code_paths_are_told_apart(count: int, seed: int, style: int) -> None:
+    rnd = random.Random(seed)
+    tracebacks = [own_code(n, rnd.randint(8, 14), style) for n in range(count)]
+    lines = [line for _, line in woven([t.lines for t in tracebacks], seed)]
+    for event in parsed(lines):
+        for frames in frames_of(event):
+            assert any(inside(frames, t.frames) for t in tracebacks), frames
+    result = untangle([Line(n, kind_of(line), line) for n, line in enumerate(lines)])
+    placed = sum(len(strand.lines) for strand in result.strands)
+    assert placed >= 0.9 * len(lines)
+    assert placed + result.ambiguous == len(lines)
+
+
+@RELAXED
+@given(count=ranks, seed=seeds)
+def test_the_same_code_path_is_told_to_be_indistinguishable(count: int, seed: int) -> None:
+    one = own_code(3, random.Random(seed).randint(8, 14), 0)
+    events = parsed([line for _, line in woven([one.lines] * count, seed)])
+    # where a first traceback was whole before the second began, nothing was woven
+    woven_ones = [e for e in events if "indistinguishable" in e.fields]
+    assert {frames for e in events for frames in frames_of(e)} == {one.frames}
+    for event in woven_ones:
+        assert event.fields["indistinguishable"] == len(woven_ones)
+        assert event.chain is not None and event.chain.ambiguous > 0
+    assert len(events) == count
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_recursion_in_the_same_code_path(count: int) -> None:
+    frames = [((f"/srv/m{n % 3}.py", 10 + n % 3, f"fn_{n % 3}"), f"return fn_{(n + 1) % 3}(x)") for n in range(9)]
+    one = written([*frames, (("/srv/m0.py", 99, "fn_0"), 'raise ValueError("x")')], "ValueError: x")
+    for seed in range(4):
+        events = parsed([line for _, line in woven([one.lines] * count, seed)])
+        assert any(e.fields.get("indistinguishable") == count for e in events)
+        assert all(inside(shown, one.frames) for e in events for shown in frames_of(e))
+
+
+def test_headers_with_ranks_are_not_guessed() -> None:
+    first, second = own_code(0, 8, 0), own_code(1, 8, 0)
+    head = "[2026-11-29 20:15:20 TP{}] Scheduler hit an exception: " + HEADER
+    lines = [head.format(0), head.format(1)]
+    for a, b in zip(first.lines[1:], second.lines[1:], strict=True):
+        lines += [b, a]
+    events = [e for e in parsed(lines) if e.chain]
+    assert len(events) == 2
+    assert all(e.rank is None for e in events)
+    assert {frames for e in events for frames in frames_of(e)} == {first.frames, second.frames}
