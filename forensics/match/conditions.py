@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from forensics.match.versions import satisfies
 from forensics.model.knowledge import Facts
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What is known of one place in a log: the part of the model, the phase, and what the pattern captured."""
 
     component: str | None = None
     phase: str | None = None
-    captures: Mapping[str, str] = field(default_factory=dict)
+    captures: Mapping[str, str] = {}
 
 
 def holds(table: Mapping[str, Any], facts: Facts, context: Context) -> bool | None:

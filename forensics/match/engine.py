@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from forensics.match.conditions import Context, holds
 from forensics.match.fixes import fixes_of
@@ -29,13 +29,12 @@ MOST_EVIDENCE = 8
 MOST_SPANS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One match. captures: the pattern's named groups; context: component, phase and captures of that place."""
 
     subject: Subject
     context: Context
-    captures: Mapping[str, str] = field(default_factory=dict)
+    captures: Mapping[str, str] = {}
 
 
 class Matcher:

@@ -60,7 +60,7 @@ def _context_steps(
 ) -> list[Step]:
     rest, steps = signature.rest, []
     if wanted := rest.get("exception"):
-        kind = RAISED.search(text)
+        kind = re.search(RAISED, text)
         fits = bool(kind and (re.fullmatch(wanted, kind[0]) or re.fullmatch(wanted, kind[0].rpartition(".")[2])))
         steps.append(Step(fits, "exception", f"wants {wanted}, the text names {kind[0] if kind else 'none'}"))
     for key in ("nearby", "not_nearby"):

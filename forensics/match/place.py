@@ -15,18 +15,18 @@ from forensics.match.subject import Subject
 from forensics.model.event import Event, EventKind
 from forensics.model.stack import Frame
 
-_DRAFT_FRAME = re.compile(
+_DRAFT_FRAME = (
     r"speculative/(?:eagle|multi_layer_eagle|standalone|frozen|dflash|dspark)|(?:_nextn|_mtp|_eagle\d?|_eagle3)\.py\b"
     r"|spec_decode/(?:eagle|llm_base_proposer|medusa|draft)|\b(?:forward_draft\w*|draft_extend\w*|propose|NextN\w*|\w+NextN)\b"
 )
-_TARGET_FRAME = re.compile(r"/models/\w+\.py\b|model_runner\.py|gpu_model_runner\.py")
+_TARGET_FRAME = r"/models/\w+\.py\b|model_runner\.py|gpu_model_runner\.py"
 _PHASE_FRAME = (
-    ("graph_capture", re.compile(r"cuda_graph_runner|capture_one_batch|capture_model|cudagraph|torch/cuda/graphs\.py")),
-    ("weight_load", re.compile(r"model_loader|load_weights|weight_loader|load_model\b|from_pretrained|safetensors")),
-    ("warmup", re.compile(r"warmup|profile_run|determine_available_memory|_dummy_run|autotune")),
-    ("checkpoint", re.compile(r"save_checkpoint|load_checkpoint|checkpointing\.py|dist_checkpointing")),
-    ("train_step", re.compile(r"train_step|training_step|\bbackward\b|optimizer\.py|training\.py|trainer\.py")),
-    ("decode", re.compile(r"forward_decode|run_batch_decode|event_loop_\w+")),
+    ("graph_capture", r"cuda_graph_runner|capture_one_batch|capture_model|cudagraph|torch/cuda/graphs\.py"),
+    ("weight_load", r"model_loader|load_weights|weight_loader|load_model\b|from_pretrained|safetensors"),
+    ("warmup", r"warmup|profile_run|determine_available_memory|_dummy_run|autotune"),
+    ("checkpoint", r"save_checkpoint|load_checkpoint|checkpointing\.py|dist_checkpointing"),
+    ("train_step", r"train_step|training_step|\bbackward\b|optimizer\.py|training\.py|trainer\.py"),
+    ("decode", r"forward_decode|run_batch_decode|event_loop_\w+"),
 )
 
 
@@ -45,15 +45,15 @@ class Places:
     def component(self, subject: Subject) -> str | None:
         """draft_model, target_model or None, from the frames' files and functions."""
         names = [_name(frame) for frame in subject.frames]
-        if any(_DRAFT_FRAME.search(name) for name in names) or "draft" in subject.text[:300].lower():
+        if any(re.search(_DRAFT_FRAME, name) for name in names) or "draft" in subject.text[:300].lower():
             return "draft_model"
-        return "target_model" if any(_TARGET_FRAME.search(name) for name in names) else None
+        return "target_model" if any(re.search(_TARGET_FRAME, name) for name in names) else None
 
     def phase(self, subject: Subject) -> str | None:
         """The phase its frames name, else the last one that began above and has not ended."""
         names = [_name(frame) for frame in subject.frames]
         for phase, pattern in _PHASE_FRAME:
-            if any(pattern.search(name) for name in names):
+            if any(re.search(pattern, name) for name in names):
                 return phase
         marks = self._marks.get(subject.span.source, [])
         last = bisect_right(marks, (subject.span.first_line, "\uffff", "\uffff"))

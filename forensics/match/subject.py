@@ -12,18 +12,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Rank, Span
 from forensics.model.stack import Frame
 
-#: "torch.OutOfMemoryError: …", "RuntimeError", with the prefixes loggers put before it
-RAISED = re.compile(r"(?:[\w.]{1,80}\.)?[A-Z]\w{2,60}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Fault)\b")
+#: "torch.OutOfMemoryError: …", "RuntimeError", with the prefixes loggers put before it (patterns are compiled when first used)
+RAISED = r"(?:[\w.]{1,80}\.)?[A-Z]\w{2,60}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Fault)\b"
 #: the text after these was written by a user of the service, not by the program (request logs, JSON bodies)
-_QUOTES_A_USER = re.compile(
+_QUOTES_A_USER = (
     r"""Received request [^:]{1,80}: prompt: |GenerateReqInput\(|Receive: obj=|Finish: obj="""
     r"""|["'](?:prompt|messages|content|text|input)["']\s*:\s*|\b(?:prompt|text|output|completion)\s?[=:]\s*["']|user: """
 )
@@ -34,8 +34,7 @@ _TEXT_END = "\x00"
 LONGEST = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """A text to try signatures on. kind: the event's kind, or "line"; types: exception types in it, innermost first;
     event: index into the events, None for a line; line: index into `intake.lines`, None for an event."""
 
@@ -50,18 +49,14 @@ class Subject:
     stream: str = ""
 
 
-@dataclass(slots=True)
 class Joined:
-    """Many texts in one string. starts: where each begins; ends with the separator."""
+    """Many texts in one string. whole: all of them, with `end` between; starts: where each begins; words: all of theirs."""
 
-    texts: list[str]
-    end: str
-    whole: str = ""
-    starts: list[int] = field(default_factory=list)
-    words: frozenset[str] = frozenset()
+    __slots__ = ("starts", "texts", "whole", "words")
 
-    def __post_init__(self) -> None:
-        self.whole = self.end.join(self.texts)
+    def __init__(self, texts: list[str], end: str) -> None:
+        self.texts = texts
+        self.whole = end.join(texts)
         self.starts = list(accumulate((len(text) + 1 for text in self.texts[:-1]), initial=0)) if self.texts else []
         self.words = frozenset(re.findall(r"[A-Za-z0-9_]{4,}", self.whole))
 
@@ -120,7 +115,7 @@ class Subjects:
         if index in self._code or _is_frame(line.text):
             return None
         text = line.text[:LONGEST]
-        kind = RAISED.match(text)
+        kind = re.match(RAISED, text)
         return Subject(
             text=text,
             kind="line",
@@ -189,8 +184,7 @@ def frames_of(event: Event) -> Iterable[Frame]:
 
 def quotes_a_user(text: str, at: int) -> bool:
     """True where what stands at a position was probably written by a user of the service: a logged prompt or request body."""
-    found = _QUOTES_A_USER.search(text, 0, at)
-    return found is not None
+    return re.search(_QUOTES_A_USER, text[:at]) is not None
 
 
 def _is_frame(text: str) -> bool:

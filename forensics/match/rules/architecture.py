@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from forensics.knowledge import can_run, families_for_symbol, family, supported
 from forensics.knowledge.families import symbols_in
@@ -22,7 +22,7 @@ from forensics.match.rules.fix_chooser import choose
 from forensics.match.subject import Subject
 from forensics.model.event import EventKind
 from forensics.model.knowledge import KernelFamily, KernelName
-from forensics.model.source import Evidence, Span
+from forensics.model.source import Evidence
 from forensics.model.verdict import Category, Confidence, Finding, Fix, SignatureRole
 
 ID = "rule.kernel-architecture"
@@ -31,14 +31,14 @@ _KINDS = (
     EventKind.DEVICE_ASSERT,
 )  # fmt: skip
 #: errors that a wrong architecture does not cause
-_OTHER_CAUSE = re.compile(
+_OTHER_CAUSE = (
     r"out of memory|OutOfMemory|ImportError|ModuleNotFoundError|FileNotFoundError|PermissionError|KeyboardInterrupt|SystemExit"
     r"|ConnectionError|HTTPError|TimeoutError|DistBackendError|NCCL (?:error|WARN)|Broken pipe|No space left"
     r"|AttributeError|KeyError|EngineDeadError|See root cause above|ChildFailedError|CancelledError"
     r"|uncorrectable|GPU has fallen|device-side assert"
 )
 #: texts that speak of what a GPU can do, or are what is left of a kernel that could not load
-_SPEAKS_OF_IT = re.compile(
+_SPEAKS_OF_IT = (
     r"\bsm_?\d{2,3}|\bSM ?\d{1,3}|capabilit|architecture|[Nn]o kernel|kernel image|running GEMM|[Uu]nsupported|not supported"
     r"|does not support|illegal instruction|NO_BINARY|failed to load|CUDA_ERROR_INVALID_(?:IMAGE|SOURCE)|invalid device function"
 )
@@ -46,9 +46,9 @@ _SPEAKS_OF_IT = re.compile(
 INNER_FRAMES = 10
 
 
-@dataclass(slots=True)
-class _Proof:
-    """Why something cannot run here. name: of the kernel or op; reason: a sentence; families: ids, for the fixes."""
+class _Proof(NamedTuple):
+    """Why something cannot run here. name: of the kernel or op; reason: a sentence; wanted: what to quote; families: ids, for
+    the fixes; runs_on: GPUs where it does."""
 
     name: str
     reason: str
@@ -57,7 +57,6 @@ class _Proof:
     families: tuple[str, ...] = ()
     kernel: KernelName | None = None
     runs_on: tuple[str, ...] = ()
-    hits: list[Subject] = field(default_factory=list)
 
 
 def mismatches(matcher: Matcher) -> list[Finding]:
@@ -65,14 +64,14 @@ def mismatches(matcher: Matcher) -> list[Finding]:
     gpu = matcher.facts.gpu
     if gpu is None or gpu.sm is None:
         return []
-    proofs: dict[str, _Proof] = {}
+    found: dict[str, tuple[_Proof, list[Subject]]] = {}
     for index, event in enumerate(matcher.subjects.events):
         if event.kind not in _KINDS or (event.chain is not None and event.chain.handled):
             continue
         subject = matcher.subjects.event_subject(index)
         if proof := _proof(matcher, subject, gpu.sm):
-            proofs.setdefault(proof.name, proof).hits.append(subject)
-    return [_finding(matcher, proof, gpu.sm) for proof in proofs.values()]
+            found.setdefault(proof.name, (proof, []))[1].append(subject)
+    return [_finding(matcher, proof, hits, gpu.sm) for proof, hits in found.values()]
 
 
 def _proof(matcher: Matcher, subject: Subject, sm: str) -> _Proof | None:
@@ -87,7 +86,7 @@ def _proof(matcher: Matcher, subject: Subject, sm: str) -> _Proof | None:
         reason = f"its name ends in {'/'.join(kernel.archs)}, and such a binary loads on {loads} only, not on {sm}"
         families = tuple(row.id for row in families_for_symbol(kernel.name))
         return _Proof(kernel.name, reason, Confidence.ESTABLISHED, (kernel.name,), families, kernel, kernel.runs_on)
-    if _OTHER_CAUSE.search(subject.text):
+    if re.search(_OTHER_CAUSE, subject.text):
         return None
     return _family_proof(matcher, subject, sm)
 
@@ -101,7 +100,7 @@ def _family_proof(matcher: Matcher, subject: Subject, sm: str) -> _Proof | None:
     if not refused or (answers and answers[0][2].answer == "yes"):
         return None
     row, via, answer = refused[0]
-    speaks = bool(_SPEAKS_OF_IT.search(subject.text))
+    speaks = bool(re.search(_SPEAKS_OF_IT, subject.text))
     sure = speaks and answer.confidence == "source"
     confidence = Confidence.ESTABLISHED if sure else Confidence.SUPPORTED if speaks else Confidence.HYPOTHESIS
     return _Proof(via, answer.reason, confidence, (via,), tuple(r.id for r, _, _ in refused), None, row.sms)
@@ -130,14 +129,13 @@ def _kernels(text: str) -> list[KernelName]:
     return [kernel for kernel in find_kernels(text) if kernel.grammar is not None]
 
 
-def _finding(matcher: Matcher, proof: _Proof, sm: str) -> Finding:
+def _finding(matcher: Matcher, proof: _Proof, hits: Sequence[Subject], sm: str) -> Finding:
     facts = matcher.facts
     gpu = facts.gpu.name if facts.gpu and facts.gpu.name else sm
     what = proof.kernel.op if proof.kernel and proof.kernel.op else proof.name
-    first = proof.hits[0]
-    component = matcher.places.component(first)
+    component = matcher.places.component(hits[0])
     quotes: list[Evidence] = [
-        evidence(matcher.subjects, hit.span, proof.wanted, "the kernel or op that failed", hit.stream) for hit in proof.hits[:4]
+        evidence(matcher.subjects, hit.span, proof.wanted, "the kernel or op that failed", hit.stream) for hit in hits[:4]
     ]
     if facts.gpu and facts.gpu.span:
         quotes.append(evidence(matcher.subjects, facts.gpu.span, (facts.gpu.name or sm,), f"the GPU is {sm}"))
@@ -155,14 +153,14 @@ def _finding(matcher: Matcher, proof: _Proof, sm: str) -> Finding:
         confidence=proof.confidence,
         evidence=tuple(quotes),
         domain="architecture",
-        ranks=tuple({hit.rank.key: hit.rank for hit in proof.hits if hit.rank}.values()),
+        ranks=tuple({hit.rank.key: hit.rank for hit in hits if hit.rank}.values()),
         fixes=fixes,
         next_steps=("Find which setting or default chose this backend for the layer that failed, and choose one of those below.",),
         captures=captures,
-        count=len(proof.hits),
+        count=len(hits),
         specificity={Confidence.ESTABLISHED: 75, Confidence.SUPPORTED: 55}.get(proof.confidence, 25),
-        spans=tuple(_spans(proof.hits)),
-        events=tuple(hit.event for hit in proof.hits if hit.event is not None),
+        spans=tuple(hit.span for hit in hits),
+        events=tuple(hit.event for hit in hits if hit.event is not None),
     )
 
 
@@ -175,6 +173,3 @@ def _explain(proof: _Proof, component: str | None) -> str:
 def _short(name: str) -> str:
     return name if len(name) <= 60 else name[:44] + "…" + name[-12:]
 
-
-def _spans(hits: Sequence[Subject]) -> Iterable[Span]:
-    return (hit.span for hit in hits)

@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from forensics import data
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One row. families: what may run for it; weights: what its kernels take; since: the engine's version that has it."""
 
     engine: str
