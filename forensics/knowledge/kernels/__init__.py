@@ -67,8 +67,9 @@ def find_kernels(text: str) -> list[KernelName]:
 
 
 def _is_kernel(decoded: KernelName) -> bool:
-    """Host functions are C++ names too: without a grammar of its own a name counts where it returns nothing or says "kernel"."""
+    """Host and device functions are C++ names too: without a grammar of its own a name counts where it says "kernel", or is
+    torch's or CUB's and returns nothing."""
     if decoded.grammar != "named":
         return decoded.grammar is not None
     head = decoded.name.split("<")[0]
-    return decoded.op != "kernel" and (head.startswith("void ") or "kernel" in head.lower())
+    return decoded.op != "kernel" and (head.startswith(("void at::native::", "void cub::")) or "kernel" in head.lower())

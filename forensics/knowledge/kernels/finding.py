@@ -42,7 +42,8 @@ def candidates(text: str) -> Iterator[str]:
     for match in _SPELLED.finditer(text):
         if match.start() >= end:
             end = _closing(text, match.end()) if match[0].endswith("<") else match.end()
-            found.append((match.start(), text[match.start() : end]))
+            if not text.startswith("::", end):  # a member of a class template is no kernel
+                found.append((match.start(), text[match.start() : end]))
     for _, name in sorted(found):
         yield name
 
