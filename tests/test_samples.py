@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import os
+import io
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -53,16 +54,13 @@ def analyzed(name: str, way: str, tmp_path: Path) -> Incident:
 
 def _piped(path: Path) -> Incident:
     """The analysis of a file that comes through a real pipe on standard input."""
-    kept = os.dup(0)
-    cat = subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE)
-    try:
-        assert cat.stdout is not None
-        os.dup2(cat.stdout.fileno(), 0)
-        return analyze(["-"])
-    finally:
-        os.dup2(kept, 0)
-        os.close(kept)
-        cat.communicate()
+    kept = sys.stdin
+    with subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE) as cat:
+        try:
+            sys.stdin = io.TextIOWrapper(cat.stdout)  # type: ignore[arg-type]
+            return analyze(["-"])
+        finally:
+            sys.stdin = kept
 
 
 def test_there_are_samples() -> None:

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from forensics.model.record import record
 from forensics.model.source import Rank, Span
 from forensics.model.stack import ExceptionChain, StackTrace
 
@@ -36,7 +37,7 @@ class EventKind(StrEnum):
     WARNING = "warning"  # benign or advisory, kept because a rule wants it
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Collective:
     """One collective operation. sequence: as the library counts; numel_*: elements; sizes as printed; timeout_ms, elapsed_ms."""
 
@@ -54,7 +55,7 @@ class Collective:
     state: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HardwareFault:
     """kind: xid, sxid, ecc, aer, nvswitch, mce, hsa, link; code: the number; device: PCI address as printed."""
 
@@ -69,7 +70,7 @@ class HardwareFault:
     node: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProcessExit:
     """code: as printed (-9, 137, 1); signal: "SIGKILL" where it follows; by: who reported it (torchelastic, slurm, ray, vllm…)."""
 
@@ -79,7 +80,7 @@ class ProcessExit:
     by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     """One thing that happened. type: exception type, signal, status name (report-contract, "type where nothing was raised");
     message: what it said, without the type; count: how many alike were folded; time: of its first line."""

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from forensics.model.record import record
 from forensics.model.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gpu:
     """A GPU model. name: as printed or canonical; sm: "sm_120" or "gfx942", None where not known; family: "Blackwell";
     source: log, flag, local, inferred (report-contract, device.source)."""
@@ -25,7 +26,7 @@ class Gpu:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelName:
     """A decoded kernel name. grammar: which decoder, None where unknown; dtypes: keys a, b, out, acc, q, kv; tile: M, N, K;
     archs: targets its binary holds ("sm_100f"); runs_on: SMs of the GPU table that can load it; sentence: for people."""
@@ -43,7 +44,7 @@ class KernelName:
     extra: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelFamily:
     """A row of the op-support table. sms: "sm_100"…; exact: True where any other SM is refused or has no kernel."""
 
@@ -60,7 +61,7 @@ class KernelFamily:
     notes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FamilyUse:
     """An op-support row seen in use: via which word (symbol, kernel name, backend in a message) and where."""
 
@@ -69,7 +70,7 @@ class FamilyUse:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setting:
     """One setting. name: canonical ("moe_runner_backend"); value: as text, "None" kept as None; component: target_model,
     draft_model or None; how: asked (flag, server_args, environment), resolved (engine says what it chose), observed (what ran)."""
@@ -82,7 +83,7 @@ class Setting:
     spelled: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SoftwareVersion:
     """name: torch, cuda, flashinfer, nccl, driver, sglang, vllm…; value: as printed; how: banner, path, fingerprint, flag."""
 
@@ -92,7 +93,7 @@ class SoftwareVersion:
     how: str = "banner"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Facts:
     """All that the log says about the machine and the job."""
 

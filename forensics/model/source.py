@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from forensics.model.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Rank:
     """One process of the job. `None` fields were not observed.
 
@@ -57,7 +58,7 @@ class LogLine(NamedTuple):
     joined: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """Lines first..last of a source, 1-based and inclusive. source: index into Intake.sources."""
 
@@ -78,7 +79,7 @@ class Span:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evidence:
     """A quotation. quote: exactly what stands in the span's lines (without ANSI codes), cut at 2,000 characters;
     shows: what a reader should see in it, in a few words."""
@@ -88,7 +89,7 @@ class Evidence:
     shows: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Clock:
     """What a source's times mean. kind: wall (with date), wall_no_year, time_of_day, monotonic, none; resolution_s: the finest
     step its stamps can show."""
@@ -97,7 +98,7 @@ class Clock:
     resolution_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogSource:
     """One input. name: as the user gave it ("-" for standard input, "a.tar!b.log" inside archives); bytes: after
     decompression; lines: counted line ends; compression: gz, zst, xz, bz2 or None; default_rank: what the file's name says."""
@@ -113,7 +114,7 @@ class LogSource:
     line_offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Note:
     """Something the pipeline could not do or wants to say. stage: which one; text: a sentence; span: where, if anywhere."""
 
@@ -122,7 +123,7 @@ class Note:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankActivity:
     """When a rank was seen: times in seconds, lines 1-based, step as the log counts. From retained lines and samples."""
 
@@ -135,7 +136,7 @@ class RankActivity:
     source: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skipped:
     """An input or a part that was not read. why: in words."""
 

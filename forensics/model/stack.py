@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from forensics.model.record import record
 from forensics.model.source import Rank, Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """One call. line: 1-based or None; code: the source line shown below it; module: shared library of a native frame;
     address: "0x7f…" as printed; log_line: 1-based line number in the log."""
@@ -28,7 +27,7 @@ class Frame:
     marked: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StackTrace:
     """Frames outermost first (the innermost call is the last). thread: name or id as printed; language: python, native, mixed;
     complete: False where the beginning or the end is missing."""
@@ -40,7 +39,7 @@ class StackTrace:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RaisedException:
     """One link of a chain. type: as printed (dotted or not); message: without the type, lines joined by "\\n";
     link: how it came to the previous (inner) one: cause, context, group, or None for the first."""
@@ -53,7 +52,7 @@ class RaisedException:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExceptionChain:
     """A traceback with everything chained to it, innermost first (`[0]` is the root cause, `[-1]` what was raised last).
 

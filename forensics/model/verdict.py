@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts, KernelName
+from forensics.model.record import record
 from forensics.model.source import Evidence, LogSource, Note, Rank, RankActivity, Skipped, Span
 from forensics.model.stack import Frame, RaisedException
 
@@ -96,7 +97,7 @@ class Owner(StrEnum):
     DRIVER = "driver"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fix:
     """action: what to set or do, as typed; component: target_model, draft_model or None; source: signature id or rule."""
 
@@ -109,7 +110,7 @@ class Fix:
     command: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """A signature or a derived rule that matched. domain: nccl, sglang…; captures: named groups; ranks: where it matched."""
 
@@ -135,7 +136,7 @@ class Finding:
     events: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contradiction:
     """Asked for one thing, another ran. component: target_model, draft_model or None."""
 
@@ -148,7 +149,7 @@ class Contradiction:
     confidence: Confidence = Confidence.SUPPORTED
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallStep:
     """One step in human words. frame: index into the failure's frames (0-based), None for a step without a frame."""
 
@@ -157,7 +158,7 @@ class CallStep:
     frame: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gap:
     """Where what failed and where it surfaced are not the same place. after_step: 0-based index into the steps."""
 
@@ -165,7 +166,7 @@ class Gap:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallPath:
     """steps outermost first, plumbing folded away."""
 
@@ -173,7 +174,7 @@ class CallPath:
     gaps: tuple[Gap, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """A failure, alike ones folded (report-contract, "primary" and "failures")."""
 
@@ -201,7 +202,7 @@ class Failure:
     events: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Suspect:
     """A rank that may be to blame for a hang."""
 
@@ -210,7 +211,7 @@ class Suspect:
     confidence: Confidence
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveVerdict:
     """The hang, collective by rank (report-contract, "collective"). desync rows: rank, op, sequence, numel_in, numel_out."""
 
@@ -229,7 +230,7 @@ class CollectiveVerdict:
     known_from: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HardwareRow:
     """A hardware fault with what it means (report-contract, "hardware")."""
 
@@ -243,7 +244,7 @@ class HardwareRow:
     evidence: tuple[Evidence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alternative:
     """What else it could be."""
 
@@ -252,7 +253,7 @@ class Alternative:
     confidence: Confidence = Confidence.HYPOTHESIS
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """The answer (report-contract, "verdict")."""
 
@@ -272,7 +273,7 @@ class Verdict:
     alternatives: tuple[Alternative, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankRow:
     """One line of the ranks strip. outcome: a CausalRole word, "ok", "waiting", "missing", "silent"."""
 
@@ -281,7 +282,7 @@ class RankRow:
     activity: RankActivity | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OtherIncident:
     """Another incident in the same input."""
 
@@ -293,7 +294,7 @@ class OtherIncident:
     evidence: tuple[Evidence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Coverage:
     """What was read and what was not. claimed_lines: lines that some parser took."""
 
@@ -305,7 +306,7 @@ class Coverage:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Incident:
     """Everything about one crash: what `analyze` returns and every face shows."""
 

@@ -8,11 +8,12 @@ a face escapes what its own medium would interpret (HTML, Markdown, terminal mar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from forensics.model.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Paragraph:
     """One paragraph. tone: plain, good, bad, warn, dim."""
 
@@ -20,14 +21,14 @@ class Paragraph:
     tone: str = "plain"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pairs:
     """Label and value, one row each."""
 
     rows: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Item:
     """One row of a list. tag: a word of status or confidence; detail: why; command: to be typed as it stands;
     place: "file:line" it rests on."""
@@ -39,7 +40,7 @@ class Item:
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Items:
     """A list; ordered: the order is the advice."""
 
@@ -47,7 +48,7 @@ class Items:
     ordered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One step of a call path. owner: engine, framework…; place: "deepseek_v4.py:1546"; gap: why what follows is not where
     it failed, "" where calls are plain; frame: 0-based index into the frames of the failure."""
@@ -59,14 +60,14 @@ class Step:
     frame: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Path:
     """A call path, outermost first."""
 
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cell:
     """One rank. role: a causal role or "ok", "waiting", "missing", "silent"; mark: one character that says the same."""
 
@@ -76,7 +77,7 @@ class Cell:
     number: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strip:
     """All ranks in order; legend: (mark, role in words, ranks with it), most blamed first."""
 
@@ -84,7 +85,7 @@ class Strip:
     legend: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quote:
     """Lines of the log. place: "server.log:812-846"; shows: what to see in it; source, first_line, last_line: where (source is
     the input's name); before, after: surrounding lines where a face asked for them; focus: the words to look at in a long
@@ -102,14 +103,14 @@ class Quote:
     also: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quotes:
     """Evidence."""
 
     quotes: tuple[Quote, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrameRow:
     """One call of a stack. place: "file:line"; log_line: where it stands in the log; on_path: a step of the call path."""
 
@@ -122,7 +123,7 @@ class FrameRow:
     repeated: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stack:
     """Frames outermost first. title: "RuntimeError: …"; link: how it came to the one before: cause, context, group."""
 
@@ -131,7 +132,7 @@ class Stack:
     link: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Table:
     """Rows of text. ranks: the labels of the ranks each row is about, where it is about some."""
 
@@ -140,7 +141,7 @@ class Table:
     ranks: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mark:
     """Something on a lane. at: seconds on the log's clock; role: causal role or event kind; label: in words."""
 
@@ -150,7 +151,7 @@ class Mark:
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lane:
     """One rank over time; first, last: seconds on the log's clock, None where not seen."""
 
@@ -162,7 +163,7 @@ class Lane:
     marks: tuple[Mark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timeline:
     """Ranks over time; start, end: seconds on the log's clock; ticks: (seconds, as the log would write it); clock: `Clock.kind`,
     or "line" where the log has no times: then all positions are line numbers."""
@@ -177,7 +178,7 @@ class Timeline:
 Block: TypeAlias = Paragraph | Pairs | Items | Path | Strip | Quotes | Stack | Table | Timeline
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """Blocks under a heading. short: the heading in a narrow margin; detail: left out where only the answer is wanted."""
 
@@ -188,7 +189,7 @@ class Section:
     detail: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReproOffer:
     """What the repro floor offers, handed in by the faces. recipe: its name, None where there is none; script: its text."""
 
@@ -198,7 +199,7 @@ class ReproOffer:
     script: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """A whole report. mark: one character for the status; status, category, confidence: the contract's words."""
 
