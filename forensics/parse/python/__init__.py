@@ -14,8 +14,9 @@ from forensics.model.event import Event
 from forensics.parse.python.blocks import Block, blocks_of
 from forensics.parse.python.dumps import dumps_of
 from forensics.parse.python.events import event_of
-from forensics.parse.python.lanes import Lane, lanes_of, regions, squeezed
+from forensics.parse.python.lanes import Lane, is_test_line, lanes_of, regions, squeezed
 from forensics.parse.python.messages import messages_of
+from forensics.parse.python.pytest_style import pytest_failures
 from forensics.parse.python.shapes import HEADER
 from forensics.parse.python.windows import MOST, windows, woven_blocks
 
@@ -27,6 +28,8 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"Exception ignored in", before=1, after=20, owner="python"),
     Anchor(b"(most recent call first)", before=3, after=200, owner="python"),
     Anchor(b"Fatal Python error: ", before=1, after=80, owner="python"),
+    Anchor(b"E       ", before=60, after=6, owner="python"),
+    Anchor(b"!!!!!!!! KeyboardInterrupt !!!!!!!!", after=2, owner="python"),
     Anchor(b"Error: ", after=12, owner="python"),
     Anchor(b"Exception: ", after=12, owner="python"),
     Anchor(b"Error(", after=12, owner="python"),
@@ -52,6 +55,12 @@ def parse(intake: Intake) -> list[Event]:
                 events.append(event)
                 claimed.update((event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1))
             _take(lane, events, claimed)
+            if any(is_test_line(item.line.text) for item in lane.items):
+                for event in pytest_failures(lane):
+                    events.append(event)
+                    claimed.update(
+                        (event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1)
+                    )
         for at in range(first, end):
             line = intake.lines[at]
             if HEADER in line.text and (line.source, line.number) not in claimed:

@@ -21,6 +21,9 @@ from forensics.parse.python.shapes import HEADER, Kind, kind_of
 #: lines around a hit that are looked at: a heading before, a message after
 BEFORE, AFTER = 3, 120
 
+#: lines of a test's source that pytest shows above its error
+TEST_BEFORE = 150
+
 #: how far from its header a first frame may be when other ranks write in between
 FIRST_FRAME_WITHIN = 400
 
@@ -70,19 +73,25 @@ def is_dump_line(text: str) -> bool:
     return "(most recent call first)" in text or "Fatal Python error: " in text or bool(_SPY_THREAD.match(text))
 
 
+def is_test_line(text: str) -> bool:
+    """True for lines of a pytest failure (pytest_style.py)."""
+    return text.startswith(("E   ", "!!!!! ", "!!!!!!")) and (text[0] == "E" or text.rstrip().endswith("!!!!!"))
+
+
 def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
     """Index ranges [first, end) around lines that hold frames or headers, overlapping ones joined, sources kept apart."""
     first = end = -1
     for at, line in enumerate(lines):
         text = line.text
-        if '", line ' not in text and HEADER not in text and not is_dump_line(text):
+        if '", line ' not in text and HEADER not in text and not is_dump_line(text) and not is_test_line(text):
             continue
-        if end >= 0 and at - BEFORE <= end and lines[at - 1].source == line.source:
+        before = TEST_BEFORE if text.startswith("E   ") else BEFORE
+        if end >= 0 and at - before <= end and lines[at - 1].source == line.source:
             end = at + AFTER
             continue
         if end >= 0:
             yield first, _stop(lines, first, end)
-        first, end = max(at - BEFORE, 0), at + AFTER
+        first, end = max(at - before, 0), at + AFTER
         while lines[first].source != line.source:
             first += 1
     if end >= 0:
