@@ -1,7 +1,7 @@
 """When each rank was first and last heard. In: lines; out: `RankActivity` records. Sample:
 
-    [LogLine(… rank=TP0, time=1.0, number=5), LogLine(… rank=TP0, time=9.0, number=80)]
-    -> (RankActivity(TP0, first_time=1.0, last_time=9.0, first_line=5, last_line=80),)
+[LogLine(… rank=TP0, time=1.0, number=5), LogLine(… rank=TP0, time=9.0, number=80)]
+-> (RankActivity(TP0, first_time=1.0, last_time=9.0, first_line=5, last_line=80),)
 """
 
 from __future__ import annotations
@@ -44,5 +44,6 @@ def activity_of(lines: Iterable[LogLine]) -> tuple[RankActivity, ...]:
         if step is not None:
             entry.step = int(step[1])
     return tuple(
-        RankActivity(e.rank, e.first_time, e.last_time, e.first_line, e.last_line, e.step, e.source) for e in seen.values()
+        RankActivity(e.rank, e.first_time, e.last_time, e.first_line, e.last_line, e.step, e.source)
+        for e in seen.values()
     )

@@ -1,6 +1,6 @@
 """Which literals make a line worth keeping, and how much around it. In: nothing; out: `Anchor` records. Sample:
 
-    Anchor(b"Traceback (most recent call last):", before=2, after=60, owner="python")
+Anchor(b"Traceback (most recent call last):", before=2, after=60, owner="python")
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From kept bytes to an `Intake`. In: what scans left over; out: lines, marks, activity. Sample:
 
-    assembly.add(Taken("a.log", …, kept=[(812, b"[2026-11-29 20:15:20 TP1] boom")], …)); assembly.intake() -> Intake(…)
+assembly.add(Taken("a.log", …, kept=[(812, b"[2026-11-29 20:15:20 TP1] boom")], …)); assembly.intake() -> Intake(…)
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SAMPLE = 400
 class Taken(NamedTuple):
     """What is left of a source after its scan, in plain values that another process can send.
 
-    kept: (number, bytes) of every kept line; repeats: as `Retainer.repeats`; sightings: as `Pulse.sightings`; whole: every
-    line is in `kept`.
+    size: in bytes; kept: (number, bytes) of every kept line; repeats: as `Retainer.repeats`; sightings: as
+    `Pulse.sightings`; whole: every line is in `kept`.
     """
 
     name: str
-    bytes: int
+    size: int
     lines: int
     encoding: str
     compression: str | None
@@ -46,7 +46,9 @@ class Taken(NamedTuple):
     whole: bool
 
 
-def take(name: str, encoding: str, compression: str | None, scanned: Scanned, retainer: Retainer, pulse: Pulse, whole: bool) -> Taken:
+def take(
+    name: str, encoding: str, compression: str | None, scanned: Scanned, retainer: Retainer, pulse: Pulse, whole: bool
+) -> Taken:
     """A scan's result as plain values."""
     return Taken(
         name, scanned.bytes, scanned.lines, encoding, compression, list(retainer.lines()), retainer.repeats(),
@@ -73,7 +75,7 @@ class Assembly:
         """One scanned source."""
         kept = [(number, text_of(raw)) for number, raw in taken.kept]
         rank = rank_of_name(taken.name, self._siblings)
-        source = LogSource(taken.name, taken.bytes, taken.lines, taken.encoding, taken.compression, rank)
+        source = LogSource(taken.name, taken.size, taken.lines, taken.encoding, taken.compression, rank)
         parts = fenced(source.name, kept) if taken.whole else None
         if parts is None:
             self._add(source, kept, taken.sightings)
@@ -95,7 +97,10 @@ class Assembly:
             )
         if taken.evicted:
             self.notes.append(
-                Note("ingest", f"{taken.name}: more marked lines than the budget holds; of its middle only rare ones were kept")
+                Note(
+                    "ingest",
+                    f"{taken.name}: more marked lines than the budget holds; of its middle only rare ones were kept",
+                )
             )
         if taken.cut_lines:
             self.notes.append(Note("ingest", f"{taken.name}: {taken.cut_lines} long lines were cut"))
@@ -129,5 +134,3 @@ class Assembly:
             blobs=tuple(self.blobs),
             repeats=self.repeats,
         )
-
-

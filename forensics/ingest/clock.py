@@ -1,7 +1,7 @@
 """Times as logs print them. In: the text of a stamp; out: seconds and what kind of clock it is. Sample:
 
-    moment("2026-11-29 20:15:20,250") -> (1795983320.25, "wall", 0.001)
-    moment("1129 20:15:34.123")       -> (28757734.123, "wall_no_year", 0.001): seconds since a 1 January
+moment("2026-11-29 20:15:20,250") -> (1795983320.25, "wall", 0.001)
+moment("1129 20:15:34.123")       -> (28757734.123, "wall_no_year", 0.001): seconds since a 1 January
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from functools import lru_cache
 
 from forensics.model.source import Clock
 
-_MONTHS = {m: i for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {
+    m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
+}
 _EPOCH = date(1970, 1, 1).toordinal()
 
 _CLOCK = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
@@ -87,7 +89,9 @@ def with_year(seconds: float, anchor: float) -> float:
     year = 1970 + int(anchor / 31556952)
     shifts = [d for d in (_day(y, 1, 1) for y in (year - 1, year, year + 1)) if d is not None]
     leap = 86400 if seconds >= 59 * 86400 else 0
-    choices = [s + seconds + (leap if _is_leap(y) else 0) for y, s in zip((year - 1, year, year + 1), shifts, strict=True)]
+    choices = [
+        s + seconds + (leap if _is_leap(y) else 0) for y, s in zip((year - 1, year, year + 1), shifts, strict=True)
+    ]
     return min(choices, key=lambda t: abs(t - anchor))
 
 

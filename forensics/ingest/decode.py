@@ -1,7 +1,7 @@
 """Bytes of one line to the text a person saw. In: bytes between two line feeds; out: visible lines. Sample:
 
-    visible("\\x1b[31mERROR\\x1b[0m x\\r\\n")             -> ["ERROR x"]
-    visible(" 10%|#   | 1/9\\r 20%|##  | 2/9\\rboom")     -> [" 20%|##  | 2/9", "boom"]
+visible("\\x1b[31mERROR\\x1b[0m x\\r\\n")             -> ["ERROR x"]
+visible(" 10%|#   | 1/9\\r 20%|##  | 2/9\\rboom")     -> [" 20%|##  | 2/9", "boom"]
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def visible(text: str) -> list[str]:
     if "\r" in text:
         segments = [part for part in text.rstrip("\r").split("\r") if part] or [""]
         if len(segments) > 1:
-            last = len(segments) - 1
-            segments = [s for i, s in enumerate(segments) if i == last or not _BAR.search(s[:400]) or not _BAR.search(segments[i + 1][:400])]
+            bars = [_BAR.search(segment[:400]) is not None for segment in segments] + [False]
+            segments = [segment for i, segment in enumerate(segments) if not (bars[i] and bars[i + 1])]
         if len(segments) > _MOST_SEGMENTS:
             segments = segments[: _MOST_SEGMENTS // 2] + segments[-_MOST_SEGMENTS // 2 :]
     else:

@@ -1,7 +1,7 @@
 """The table of line prefixes (`signatures/dialects/`). In: the left end of a line; out: who wrote it and when. Sample:
 
-    peel("[rank3]:[E1129 20:15:34.123 ProcessGroupNCCL.cpp:632] boom", rows)
-    -> Peeled(text="boom", captures={"rank": "3", "level": "E", "time": "1129 20:15:34.123", …}, dialects=["torch.rank", "torch.cpp"])
+peel("[rank3]:[E1129 20:15:34.123 ProcessGroupNCCL.cpp:632] boom", rows)
+-> Peeled(text="boom", captures={"rank": "3", "level": "E", …}, dialects=["torch.rank", "torch.cpp"])
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ class Table:
         return Peeled(line[at:], captures, " ".join(axes), used, rank_at)
 
 
-def _first(group: tuple[Dialect, ...], line: str, at: int, used: list[str]) -> tuple[Dialect | None, re.Match[str] | None]:
+def _first(
+    group: tuple[Dialect, ...], line: str, at: int, used: list[str]
+) -> tuple[Dialect | None, re.Match[str] | None]:
     """The first row that fits here. A weak row fits once a line."""
     for row in group:
         if row.hint and line.find(row.hint, at, at + _HINT_REACH) < 0:

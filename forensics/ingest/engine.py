@@ -1,6 +1,6 @@
 """Finds many literals in bytes at once. In: literals and a block; out: (literal index, end offset) pairs. Sample:
 
-    engine([b"Traceback (most", b"CUDA error"]).scan(b"x CUDA error: y") -> [(12, 1)]
+engine([b"Traceback (most", b"CUDA error"]).scan(b"x CUDA error: y") -> [(12, 1)]
 """
 
 from __future__ import annotations

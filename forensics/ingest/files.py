@@ -1,6 +1,6 @@
 """The files of a run, one after the other or shared among processes. In: names, bytes; out: `Taken` records in order. Sample:
 
-    read_all(["rank_0.log", "rank_1.log", …], wants, options, assembly)
+read_all(["rank_0.log", "rank_1.log", …], wants, options, assembly)
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ def take_one(opened: Opened, wants: Wants, options: ReadOptions, shares: Shares)
             opened.stream, retainer, wants, options, tail_lines=shares.edges, pulse=pulse if shares.few else None
         )
     stream = opened.stream
-    taken = take(opened.name, stream.encoding, stream.compression, scanned, retainer, pulse, scanned.bytes <= shares.whole)
+    taken = take(
+        opened.name, stream.encoding, stream.compression, scanned, retainer, pulse, scanned.bytes <= shares.whole
+    )
     if not shares.few and not retainer.counts and taken.kept:
         return taken._replace(kept=taken.kept[-1:], whole=False)
     return taken
-
-

@@ -1,7 +1,7 @@
 """What the user named, as a row of openable inputs. In: paths, folders, globs, "-", bytes; out: `Opened` records. Sample:
 
-    list(open_all(["logs/", "a.tar.gz"], options, skipped))
-    -> [Opened("logs/rank_0.log", …), Opened("a.tar.gz!rank_1.log", …)]; skipped -> [Skipped("logs/core", "binary data")]
+list(open_all(["logs/", "a.tar.gz"], options, skipped))
+-> [Opened("logs/rank_0.log", …), Opened("a.tar.gz!rank_1.log", …)]; skipped -> [Skipped("logs/core", "binary data")]
 """
 
 from __future__ import annotations
@@ -74,10 +74,8 @@ def open_all(
 ) -> Iterator[Opened]:
     """Opens one input after the other; each is valid until the next is asked for. Never raises for a bad input: `skipped`
     tells."""
-    number = 0
     paths: list[str | os.PathLike[str]] = []
-    for item in inputs:
-        number += 1
+    for number, item in enumerate(inputs, 1):
         if isinstance(item, bytes):
             yield from _contents(f"input {number}", io.BytesIO(item), options, skipped, 0)
         else:
@@ -166,7 +164,9 @@ def _zip(
     else:
         content = _all(stream, _ZIP_IN_MEMORY)
         if content is None:
-            skipped.append(Skipped(name, "a zip archive of more than 256 MB cannot be read from a pipe; unpack it first"))
+            skipped.append(
+                Skipped(name, "a zip archive of more than 256 MB cannot be read from a pipe; unpack it first")
+            )
             return
         holder = io.BytesIO(content)
     total = 0
@@ -212,7 +212,9 @@ def _is_binary(head: bytes, encoding: str) -> bool:
         return False
     sample = head[:2048]
     control = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in sample if byte)
-    return control > len(sample) * 0.05 or (sample.count(0) > len(sample) * 0.5 and sample.strip(b"\0") != b"" and control > 0)
+    return control > len(sample) * 0.05 or (
+        sample.count(0) > len(sample) * 0.5 and sample.strip(b"\0") != b"" and control > 0
+    )
 
 
 def _widen(file: Any) -> None:

@@ -1,6 +1,6 @@
 """What ingest hands on. In: nothing; out: `Intake`. Sample:
 
-    from_text("[rank3]: Traceback (most recent call last):\\n…") -> Intake(lines=[LogLine(…)], …)
+from_text("[rank3]: Traceback (most recent call last):\\n…") -> Intake(lines=[LogLine(…)], …)
 """
 
 from __future__ import annotations

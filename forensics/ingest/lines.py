@@ -1,7 +1,7 @@
 """Raw lines to `LogLine`s. In: numbers and texts of one source; out: lines that know rank, time, level. Sample:
 
-    maker.add(812, "[2026-11-29 20:15:20 TP1] boom")
-    -> LogLine(0, 812, "boom", "[2026-11-29 20:15:20 TP1] boom", stream="TP1", rank=Rank("TP1", …), time=1795983320.0)
+maker.add(812, "[2026-11-29 20:15:20 TP1] boom")
+-> LogLine(0, 812, "boom", "[2026-11-29 20:15:20 TP1] boom", stream="TP1", rank=Rank("TP1", …), time=1795983320.0)
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ class LineMaker:
 
     def add(self, number: int, text: str) -> None:
         """Appends the visible lines of one \\n-line."""
-        for raw in visible(text):
-            self.lines.extend(self.parse(number, raw))
+        self.lines.extend(self.take(number, text))
+
+    def take(self, number: int, text: str) -> list[LogLine]:
+        """The visible lines of one \\n-line."""
+        return [line for raw in visible(text) for line in self.parse(number, raw)]
 
     def parse(self, number: int, raw: str) -> list[LogLine]:
         """One visible line; several where a JSON message holds line feeds."""

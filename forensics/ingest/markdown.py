@@ -1,9 +1,9 @@
 """A pasted GitHub issue: each fenced block is a log, the prose around is not. In: lines of a source; out: blocks. Sample:
 
-    ### Describe the bug            -> [[(3, "[rank0]: Traceback (most recent call last):"), …]]
-    ```                                (the numbers stay those of the file)
-    [rank0]: Traceback (most recent call last):
-    ```
+### Describe the bug            -> [[(3, "[rank0]: Traceback (most recent call last):"), …]]
+```                                (the numbers stay those of the file)
+[rank0]: Traceback (most recent call last):
+```
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def fenced(name: str, lines: list[tuple[int, str]]) -> list[list[tuple[int, str]
     # a stack outside of the fences: whoever pasted it did not fence it, so the whole text is the log
     if any(word in line for line in prose for word in _TRACE[:2]):
         return None
-    if not is_named and not any(word in text for b in blocks for _, text in b for word in _TRACE) and sum(map(len, blocks)) < len(prose):
+    has_trace = any(word in text for b in blocks for _, text in b for word in _TRACE)
+    if not is_named and not has_trace and sum(map(len, blocks)) < len(prose):
         return None
     return blocks

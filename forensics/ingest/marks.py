@@ -1,6 +1,6 @@
 """Which retained line holds which literal. In: lines, literals; out: `Intake.marks`. Sample:
 
-    marks_of([LogLine(… raw="x CUDA error: y")], [b"CUDA error"]) -> {b"CUDA error": [0]}
+marks_of([LogLine(… raw="x CUDA error: y")], [b"CUDA error"]) -> {b"CUDA error": [0]}
 """
 
 from __future__ import annotations

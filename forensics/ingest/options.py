@@ -1,6 +1,6 @@
 """How much ingest reads and keeps. In: nothing; out: `ReadOptions`. Sample:
 
-    ReadOptions(whole_below=0)      # never keep a whole input, only what anchors ask for
+ReadOptions(whole_below=0)      # never keep a whole input, only what anchors ask for
 """
 
 from __future__ import annotations

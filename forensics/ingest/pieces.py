@@ -33,7 +33,8 @@ def processes_for(options: ReadOptions, work: int, unit: int = PIECE) -> int:
     if not hasattr(os, "fork") or _has_threads():
         return 1
     if options.processes:
-        return max(1, min(options.processes, work // 4096 or 1))
+        # a piece holds at least the head that is kept whole
+        return max(1, min(options.processes, work // max(4096, 4 * options.whole_below)))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, _MOST_PROCESSES, work // unit))
 
@@ -123,7 +124,15 @@ def scan_file(
 
 
 def _piece(
-    path: str, start: int, size: int, is_last: bool, wants: Wants, options: ReadOptions, budget: int, head: int, tail: int
+    path: str,
+    start: int,
+    size: int,
+    is_last: bool,
+    wants: Wants,
+    options: ReadOptions,
+    budget: int,
+    head: int,
+    tail: int,
 ) -> dict[str, Any]:
     """One piece scanned, as plain values."""
     retainer = Retainer(wants, budget, options.line_cap, head, is_piece=not is_last)

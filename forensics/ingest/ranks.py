@@ -1,8 +1,8 @@
 """Who a line's writer is. In: what prefixes or file names say; out: `Rank` records and stream names. Sample:
 
-    rank_of({"rank": "3"}, "")            -> Rank("rank 3", 3)
-    rank_of({"pid": "71"}, "DP0 TP1")     -> Rank("DP0 TP1", None, (("dp", 0), ("tp", 1)), pid=71)
-    rank_of_name("logs/attempt_0/3/stderr.log") -> Rank("local rank 3", None, (("local", 3),))
+rank_of({"rank": "3"}, "")            -> Rank("rank 3", 3)
+rank_of({"pid": "71"}, "DP0 TP1")     -> Rank("DP0 TP1", None, (("dp", 0), ("tp", 1)), pid=71)
+rank_of_name("logs/attempt_0/3/stderr.log") -> Rank("local rank 3", None, (("local", 3),))
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from forensics.model.source import LogLine, Rank
 #: as people order them; an axis not named here follows by name
 _ORDER = ("dp", "pp", "tp", "ep", "cp", "dcp", "pcp", "attn_cp", "moe_dp")
 #: processes that serve the ranks but are none
-_NO_RANK = re.compile(r"(?:Engine_?Core|API_?Server|DPCoordinator|StageEngineCore|TaskRunner|raylet|autoscaler|gcs_server)", re.I)
+_NO_RANK = re.compile(
+    r"(?:Engine_?Core|API_?Server|DPCoordinator|StageEngineCore|TaskRunner|raylet|autoscaler|gcs_server)", re.I
+)
 _AXIS = re.compile(r"([A-Z][A-Z_]{0,10}?)_?([\dO]{1,5})(?![A-Z\d])")
 
 
@@ -33,14 +35,18 @@ def _parse_axes(text: str) -> tuple[tuple[str, int], ...]:
 
 def axes_of(text: str) -> tuple[tuple[str, int], ...]:
     """Parallel axes of a prefix ("DP0 PP1 TP1 ATTN_CP0", "_PP0_TP1"), sorted by name."""
-    return _parse_axes(text.replace("MOE_DP", "MOEDP").replace("ATTN_CP", "ATTNCP").replace("ATTN_DP", "ATTNDP")) if text else ()
+    return (
+        _parse_axes(text.replace("MOE_DP", "MOEDP").replace("ATTN_CP", "ATTNCP").replace("ATTN_DP", "ATTNDP"))
+        if text
+        else ()
+    )
 
 
 _SPELLED = {"moedp": "moe_dp", "attncp": "attn_cp", "attndp": "attn_dp"}
 
 
 def label_of(axes: Iterable[tuple[str, int]]) -> str:
-    """"DP0 PP1 TP1": the axes as people say them."""
+    """ "DP0 PP1 TP1": the axes as people say them."""
     known = dict(axes)
     names = [n for n in _ORDER if n in known] + sorted(n for n in known if n not in _ORDER)
     return " ".join(f"{n.upper()}{known[n]}" for n in names)
@@ -99,8 +105,13 @@ _NAMES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:^|[/\\])attempt_\d{1,3}[/\\](\d{1,4})[/\\](?:std(?:out|err)|error)"), "local"),
     (re.compile(rf"(?:^|[/\\]){_WORD}(?:global[_-]?)?rank[_.-]?(\d{{1,6}}){_TAIL}", re.I), "rank"),
     (re.compile(rf"(?:^|[/\\]){_WORD}local[_-]?rank[_-]?(\d{{1,6}}){_TAIL}", re.I), "local"),
-    (re.compile(rf"(?:^|[/\\])rank[_-]?(\d{{1,6}})[/\\][^/\\]{{1,80}}$", re.I), "rank"),
-    (re.compile(r"(?:^|[/\\])(?:slurm|srun|log|task|output|out)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$", re.I), "task"),
+    (re.compile(r"(?:^|[/\\])rank[_-]?(\d{1,6})[/\\][^/\\]{1,80}$", re.I), "rank"),
+    (
+        re.compile(
+            r"(?:^|[/\\])(?:slurm|srun|log|task|out(?:put)?)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$"
+        ),
+        "task",
+    ),
     (re.compile(r"(?:^|[/\\])(\d{1,4})[/\\](?:rank_)?std(?:out|err)(?:\.\w{1,4})?$"), "local"),
     (re.compile(r"(?:^|[/\\])(?:std(?:out|err)[_.-])(\d{1,4})(?:\.\w{1,4})?$"), "local"),
     (re.compile(r"(?:^|[/\\])pods[/\\][\w.-]{1,60}_([\w-]{1,80}-\d{1,4})_[0-9a-f-]{8,40}[/\\]"), "pod"),
@@ -152,7 +163,9 @@ def _pod(pod: str) -> Rank:
     return _rank(f"pod {pod}", None, (("pod", int(pod.rsplit("-", 1)[1])),), pod, None)
 
 
-_TP_SIZE = re.compile(r"(?:tp_size|tensor_parallel_size|tensor[-_]model[-_]parallel[-_]size|--tensor-parallel-size|--tp-size|--tp|-tp)[=: '\"]{1,3}(\d{1,4})\b")
+_TP_SIZE = re.compile(
+    r"(?:tp_size|tensor[-_](?:model[-_])?parallel[-_]size|--tp-size|--tp|-tp)[=: '\"]{1,3}(\d{1,4})\b"
+)
 _NODES = re.compile(r"(?:--nnodes?|nnodes|min_nodes)[=: ]{1,3}(\d{1,5})\b|--standalone\b")
 
 

@@ -1,6 +1,6 @@
 """The stage's verb. In: paths, "-", bytes; anchors; options. Out: `Intake`. Sample:
 
-    read(["logs/", "-"], anchors)  ->  Intake(sources=(LogSource("logs/a.log", …), …), lines=[…], marks={…}, …)
+read(["logs/", "-"], anchors)  ->  Intake(sources=(LogSource("logs/a.log", …), …), lines=[…], marks={…}, …)
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ _VARIANTS = 256
 #: a window of so many lines after the hit is a block, whose body is compared too
 _BLOCK_LINES = 8
 _MOST_TEMPLATES = 50_000
+#: a block that is not complete yet waits for the next bytes, up to this size
+_DEFERRED = 512 * 1024
 _LAST_BODIES, _LAST_LINES, _LAST_SIZE = 64, 1024, 16 * 1024
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
 _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
@@ -69,7 +71,9 @@ class Retainer:
         self._whole_counts: dict[int, int] | None = None
         self._pieces_last: dict[int, tuple[int, bytes]] = {}
 
-    def feed(self, buf: bytearray, low: int, base: int, cut: int, line: int, hits: list[tuple[int, int]], final: bool) -> tuple[int, int]:
+    def feed(
+        self, buf: bytearray, low: int, base: int, cut: int, line: int, hits: list[tuple[int, int]], final: bool
+    ) -> tuple[int, int]:
         """Takes buf[base:cut], complete lines of which the first is number `line`; buf[low:base] holds lines before it.
 
         hits: (end offset counted from base, literal index), ascending. Returns (offset up to which it is done, the number
@@ -89,10 +93,11 @@ class Retainer:
             self._extend(buf, self._end_at, self._end_line, cut, self._owed)
         windows = self._windows
         rfind, find, count = buf.rfind, buf.find, buf.count
-        at, number, skip_until = base, line, base
+        at, number, folded_until = base, line, base
         for end, which in hits:
             position = base + end
-            if position <= skip_until:
+            # inside a block that was folded; a block of its own may reach further
+            if position <= folded_until and windows[which][1] < _BLOCK_LINES:
                 continue
             start = rfind(b"\n", base, position) + 1 or base
             if start > at:
@@ -107,24 +112,26 @@ class Retainer:
             seen = self.counts.get(template, 0) + 1
             if seen > 1 or len(self.counts) < _MOST_TEMPLATES:
                 self.counts[template] = seen
-            if seen > _COPIES and not self._is_variant(template, text, bytes(buf[position : position + 24])):
-                if after < _BLOCK_LINES:
-                    self._fold(template, number, text, _LAST_LINES)
-                    continue
-                body_end = self._walk(buf, stop, cut, after)
+            known = seen > _COPIES and not self._is_variant(template, text, bytes(buf[position : position + 24]))
+            if known and after < _BLOCK_LINES:
+                self._fold(template, number, text, _LAST_LINES)
+                continue
+            if after >= _BLOCK_LINES and seen > 1:
+                # of its window only what no window before it covered: each line is compared once
+                fresh, wanted = stop, after
+                if start < folded_until:
+                    fresh, wanted = folded_until - 1, after - count(b"\n", stop + 1, folded_until)
+                body_end = self._walk(buf, fresh, cut, wanted)
                 if body_end < 0:
-                    if not final and cut - start < 512 * 1024:
+                    if not final and cut - start < _DEFERRED:
                         self.counts[template] = seen - 1
                         return start, number
+                    known = known and final and not self.is_piece
                     body_end = cut
-                body = bytes(buf[start:body_end])
-                if self._is_known(body) and not (body_end == cut and self.is_piece and final):
-                    self._fold(template, number, body, _LAST_BODIES)
-                    skip_until = body_end
+                if self._is_known(bytes(buf[start if fresh == stop else fresh + 1 : body_end])) and known:
+                    self._fold(template, number, bytes(buf[start:body_end]), _LAST_BODIES)
+                    folded_until = max(folded_until, body_end)
                     continue
-            elif after >= _BLOCK_LINES and seen >= _COPIES - 1:
-                body_end = self._walk(buf, stop, cut, after)
-                self._is_known(bytes(buf[start : body_end if body_end > 0 else cut]))
             self._keep(buf, low, cut, start, number, before, after, which, template)
         number += count(b"\n", at, cut)
         return cut, number
@@ -133,7 +140,9 @@ class Retainer:
         """Another rank, or another next word, than any hit of this template that was kept."""
         who = _WHO.search(text, 0, 160)
         variant = hash((who[1] if who else b"", following.split(b"\n", 1)[0]))
-        known = self._variants.setdefault(template, set()) if len(self._variants) < _MOST_TEMPLATES else self._variants.get(template)
+        known = self._variants.get(template)
+        if known is None and len(self._variants) < _MOST_TEMPLATES:
+            known = self._variants[template] = set()
         if known is None or variant in known or len(known) >= _VARIANTS:
             return False
         known.add(variant)
@@ -162,7 +171,18 @@ class Retainer:
                 return -1
         return at
 
-    def _keep(self, buf: bytearray, low: int, cut: int, start: int, number: int, before: int, after: int, which: int, template: int) -> None:
+    def _keep(
+        self,
+        buf: bytearray,
+        low: int,
+        cut: int,
+        start: int,
+        number: int,
+        before: int,
+        after: int,
+        which: int,
+        template: int,
+    ) -> None:
         """Keeps the window of one hit."""
         times, _ = self.kept.get(template, (0, 0))
         self.kept[template] = (times + 1, number)
@@ -182,15 +202,22 @@ class Retainer:
         if wanted <= self._end_line:
             return
         if first > self._end_line or self._end_at < 0:
-            room = "budget" if self._budget > 0 else "rare" if self._kept_of[which] <= _RARE and self._rare_left > 0 else "ring"
+            room = (
+                "budget"
+                if self._budget > 0
+                else "rare"
+                if self._kept_of[which] <= _RARE and self._rare_left > 0
+                else "ring"
+            )
             self._begin(first, room)
             self._end_line, self._end_at = first, at
         self._extend(buf, self._end_at, self._end_line, cut, wanted)
 
-    def _begin(self, first: int, home: str) -> None:
+    def _begin(self, first: int, home: str) -> Block:
         """Opens a block in the budget, the rare reserve or the ring."""
-        self._open = Block(first, home)
-        (self.ring if home == "ring" else self.blocks).append(self._open)
+        self._open = block = Block(first, home)
+        (self.ring if home == "ring" else self.blocks).append(block)
+        return block
 
     def _extend(self, buf: bytearray, at: int, line: int, cut: int, wanted: int) -> None:
         """Adds lines from offset `at` (line number `line`) until line `wanted` is reached, or owes them."""
@@ -211,12 +238,11 @@ class Retainer:
         """Adds lines to the open block, the first of which is number `line`."""
         if len(data) > self._line_cap:
             data = b"\n".join(self._cut(text) for text in data.split(b"\n"))
-        block = self._open
-        assert block is not None
-        left = 1 if block.home == "head" else {"budget": self._budget, "rare": self._rare_left}.get(block.home, _RING_BLOCK - block.size)
+        block = self._open if self._open is not None else self._begin(line, "ring")
+        room = {"head": 1, "budget": self._budget, "rare": self._rare_left, "ring": _RING_BLOCK - block.size}
+        left = room[block.home]
         if left <= 0:  # the block goes on, but what comes now counts as the end of the log
-            self._begin(line, "ring")
-            block = self._open
+            block = self._begin(line, "ring")
         block.parts.append(data)
         size = len(data)
         block.size += size
@@ -275,7 +301,13 @@ class Retainer:
     def dump(self) -> dict[str, object]:
         """Everything as plain values, for another process."""
         spans = [(block.first, b"".join(block.parts)) for block in (*self.blocks, *self.ring)]
-        return {"spans": spans, "counts": self.counts, "last": self.last, "evicted": self.evicted, "cut": self.cut_lines}
+        return {
+            "spans": spans,
+            "counts": self.counts,
+            "last": self.last,
+            "evicted": self.evicted,
+            "cut": self.cut_lines,
+        }
 
     def adopt(self, piece: dict[str, Any], lines_before: int) -> None:
         """Takes over what a later piece counted; its spans are fed by the caller, then `settle` is called."""

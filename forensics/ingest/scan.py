@@ -92,8 +92,8 @@ def scan(
 ) -> Scanned:
     """Reads to the end, or just `limit` bytes.
 
-    head_lines, tail_lines: kept at the ends; pulse: samples each block; live: called after each block, which is then taken as it comes
-    instead of waiting whether the input is small enough to be kept whole.
+    head_lines, tail_lines: kept at the ends; pulse: samples each block; live: called after each block, which is then taken
+    as it comes instead of waiting whether the input is small enough to be kept whole.
     """
     result = Scanned()
     buf = _buffer()
@@ -154,7 +154,15 @@ def scan(
 
 
 def _go_on(
-    long: _LongLine, buf: bytearray, view: memoryview, base: int, fill: int, done: bool, line: int, retainer: Retainer, wants: Wants
+    long: _LongLine,
+    buf: bytearray,
+    view: memoryview,
+    base: int,
+    fill: int,
+    done: bool,
+    line: int,
+    retainer: Retainer,
+    wants: Wants,
 ) -> tuple[int, int, _LongLine | None]:
     """Takes more of a line that did not fit; (offset behind it, next line number, None) once its end is found."""
     stop = buf.find(b"\n", base, fill)

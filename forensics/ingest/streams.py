@@ -1,7 +1,7 @@
 """Bytes as they come, made plain: decompressed and in UTF-8. In: a raw stream; out: a stream with `readinto`. Sample:
 
-    opened = plain(open("a.log.gz", "rb", buffering=0), "a.log.gz", limit)
-    -> Plain(compression="gz", encoding="utf-8", …); opened.readinto(buffer) -> decompressed bytes; opened.damage -> None
+opened = plain(open("a.log.gz", "rb", buffering=0), "a.log.gz", limit)
+-> Plain(compression="gz", encoding="utf-8", …); opened.readinto(buffer) -> decompressed bytes; opened.damage -> None
 """
 
 from __future__ import annotations
@@ -144,6 +144,7 @@ class Inflated:
                         self.damage = f"the {self._kind} data ends early; the file may still be being written"
                     return b""
             self._started = True
+            out: bytes
             if self._kind == "zst":
                 # its decompressor has no limit on the output: small bites have
                 self._pending = data[_ZST_BITE:]
@@ -236,7 +237,8 @@ class Plain:
     @property
     def damage(self) -> str | None:
         """Why the stream ended before its end, or None. Ask at the end."""
-        return next((part.damage for part in (*self._inflated, *self._headed) if part.damage), None)
+        found = [part.damage for part in self._inflated] + [part.damage for part in self._headed]
+        return next((why for why in found if why), None)
 
     def readinto(self, buffer: memoryview) -> int:
         """Fills the buffer's start; 0 at the end."""

@@ -1,12 +1,13 @@
 """Lines that a terminal or a ticket system wrapped hard, put together again. In: lines; out: lines. Sample (width 80):
 
-    RuntimeError: CUDA error: no kernel image is available for execution on the dev     -> one line, number of the first,
-    ice                                                                                    joined=1
+RuntimeError: CUDA error: no kernel image is available for execution on the dev     -> one line, number of the first,
+ice                                                                                    joined=1
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from forensics.model.source import LogLine
 
@@ -14,7 +15,16 @@ _NARROWEST, _WIDEST = 60, 500
 #: lines of exactly the width that are needed, and how many of them must break inside a word
 _LEAST_FULL, _LEAST_BROKEN = 3, 0.5
 #: a line that starts like this is a new one, however full the one before is
-_STARTS = ("Traceback (most", '  File "', "File \"", "During handling of", "The above exception", "frame #", "[rank", "+ ")
+_STARTS = (
+    "Traceback (most",
+    '  File "',
+    'File "',
+    "During handling of",
+    "The above exception",
+    "frame #",
+    "[rank",
+    "+ ",
+)
 #: fragments of one line
 _MOST_JOINED = 200
 
@@ -27,7 +37,7 @@ def width_of(lines: Sequence[LogLine]) -> int | None:
     if not _NARROWEST <= width <= _WIDEST:
         return None
     full = broken = 0
-    for line, after in zip(lines, lines[1:], strict=False):
+    for line, after in pairwise(lines):
         if len(line.raw) != width or line.source != after.source or len(set(line.raw.strip())) < 4:
             continue
         full += 1

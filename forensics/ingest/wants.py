@@ -1,6 +1,6 @@
 """The anchors, ready for the scan. In: `Anchor`s; out: literals with their windows and a lazily built engine. Sample:
 
-    Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).windows -> [(1, 9)]
+Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).windows -> [(1, 9)]
 """
 
 from __future__ import annotations

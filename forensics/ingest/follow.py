@@ -1,0 +1,224 @@
+"""Keeps reading a log that is still being written. In: a path or "-"; out: an `Intake` each time something new was kept. Sample:
+
+    for intake in follow("server.log", anchors):      # like tail -F: through rotation and truncation
+        report(analyze_intake(intake))
+
+What was kept so far is in every `Intake`, within the budget; `Update.is_new` says whether a marked line came in.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from forensics.errors import ForensicsError
+from forensics.ingest.activity import activity_of
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.decode import text_of
+from forensics.ingest.intake import Intake
+from forensics.ingest.lines import LineMaker, settle
+from forensics.ingest.marks import marks_of
+from forensics.ingest.options import DEFAULT, ReadOptions
+from forensics.ingest.retain import Retainer
+from forensics.ingest.scan import CHUNK, CONTEXT, Scanned
+from forensics.ingest.wants import Wants
+from forensics.model.source import LogLine, LogSource
+
+#: seconds between two looks at a file
+_POLL = 0.02
+#: silence after which an open window is handed on although lines are still owed to it
+_SETTLE = 0.15
+#: lines that tell which weak prefixes a source uses
+_SAMPLE = 400
+
+
+class Update(NamedTuple):
+    """intake: everything kept so far; is_new: a marked line came in since the last update; ended: the input is at its end."""
+
+    intake: Intake
+    is_new: bool
+    ended: bool
+
+
+def follow(
+    name: str,
+    anchors: Iterable[Anchor],
+    options: ReadOptions = DEFAULT,
+    *,
+    idle: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Iterator[Update]:
+    """Yields an update after each batch of new lines that holds a hit, and one when the input has come to rest.
+
+    name: a file, read from its start, through rotation (another file under the name) and truncation (it became shorter), or "-",
+    read to its end. idle: end after so many seconds without news (None: never, for a file). stop: asked at each look.
+    """
+    reader = _Pipe() if name == "-" else _Tail(name)
+    live = _Live(name, anchors, options)
+    quiet_since = time.monotonic()
+    pending = waiting = False
+    while True:
+        data = reader.read()
+        now = time.monotonic()
+        if data:
+            quiet_since = now
+            pending |= live.feed(data)
+            waiting = True
+            if pending:
+                yield Update(live.intake(), True, False)
+                pending = False
+        elif reader.ended or (stop is not None and stop()) or (idle is not None and now - quiet_since >= idle):
+            live.finish()
+            yield Update(live.intake(), pending, True)
+            return
+        elif waiting and now - quiet_since > _SETTLE:
+            # a last line without its line feed is a line, too, when nothing follows
+            is_new = live.rest()
+            waiting = False
+            yield Update(live.intake(), is_new, False)
+
+
+class _Live:
+    """The scan's loop, turned inside out: bytes come in, what was kept can be asked at any time."""
+
+    def __init__(self, name: str, anchors: Iterable[Anchor], options: ReadOptions) -> None:
+        self._name, self._options = name, options
+        self._wants = Wants(anchors, options.engine)
+        self._retainer = Retainer(self._wants, options.budget, options.line_cap, options.whole_below)
+        self._scanned = Scanned()
+        self._buf = bytearray()
+        self._base, self._line = 0, 1
+        self._edges = options.edge_lines
+        self._maker, self._sampled = LineMaker(0), 0
+        self._made: dict[int, list[LogLine]] = {}
+
+    def feed(self, data: bytes) -> bool:
+        """More bytes; True where a hit is among the complete lines."""
+        self._scanned.bytes += len(data)
+        self._buf += data
+        if len(self._buf) - self._base > CHUNK and b"\n" not in data:
+            # a line without an end: its first bytes are kept, and it is cut here
+            self._buf += b"\n"
+        return self._take(self._buf.rfind(b"\n") + 1, False)
+
+    def rest(self) -> bool:
+        """Takes a line whose line feed has not come yet, where it holds a hit."""
+        tail = bytes(self._buf[self._base :])
+        return bool(tail) and bool(self._wants.engine.scan(tail)) and self._take(len(self._buf), True)
+
+    def finish(self) -> None:
+        """The input is at its end."""
+        self._take(len(self._buf), True)
+
+    def _take(self, cut: int, final: bool) -> bool:
+        if cut <= self._base:
+            return False
+        buf, base = self._buf, self._base
+        view = memoryview(buf)
+        hits = self._wants.engine.scan(view[base:cut])
+        view.release()
+        before = sum(self._retainer.counts.values())
+        at, number = self._retainer.feed(buf, 0, base, cut, self._line, hits, final)
+        self._base, self._line = at, number + (at == cut and buf[cut - 1] != 10)
+        if at > 4 * CONTEXT:
+            keep = buf.find(b"\n", at - CONTEXT, at) + 1
+            del buf[:keep]
+            self._base -= keep
+        return sum(self._retainer.counts.values()) > before or (bool(hits) and final)
+
+    def intake(self) -> Intake:
+        """What is kept now. Lines that were decoded for an earlier call are not decoded again."""
+        scanned, at, first = self._scanned, self._base, self._line
+        while at > 0 and first > max(1, self._line - self._edges):
+            at = self._buf.rfind(b"\n", 0, at - 1) + 1
+            first -= 1
+        if scanned.bytes > self._options.whole_below:
+            self._retainer.keep_tail(first, bytes(self._buf[at : self._base]))
+        kept = list(self._retainer.lines())
+        sample = min(len(kept), _SAMPLE)
+        if sample > 2 * self._sampled or not self._sampled:
+            # more lines may tell more about the prefixes
+            self._maker, self._made, self._sampled = (
+                LineMaker(0, None, [text_of(raw) for _, raw in kept[:_SAMPLE]]),
+                {},
+                sample,
+            )
+        made: dict[int, list[LogLine]] = {}
+        for number, raw in kept:
+            made[number] = self._made.get(number) or self._maker.take(number, text_of(raw))
+        self._made = made
+        lines = settle([line for number in sorted(made) for line in made[number]], self._maker.watch)
+        source = LogSource(self._name, scanned.bytes, self._line - 1, clock=self._maker.watch.clock())
+        return Intake(
+            sources=(source,),
+            lines=lines,
+            marks=marks_of(lines, self._wants.literals, self._options.engine),
+            activity=activity_of(lines),
+            repeats={(0, number): count for number, count in self._retainer.repeats().items()},
+        )
+
+
+class _Pipe:
+    """Standard input, as it comes."""
+
+    def __init__(self) -> None:
+        self._fd = sys.stdin.fileno()
+        self.ended = False
+
+    def read(self) -> bytes:
+        """What is there; b"" where nothing is (after a short wait) or at the end."""
+        ready, _, _ = select.select([self._fd], [], [], _POLL)
+        if not ready:
+            return b""
+        data = os.read(self._fd, CHUNK)
+        self.ended = not data
+        return data
+
+
+class _Tail:
+    """A file, as it grows."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.ended = False
+        try:
+            self._file: Any = open(name, "rb", buffering=0)  # noqa: SIM115 - kept open on purpose
+        except OSError as error:
+            raise ForensicsError(f"cannot read {name}", why=(error.strerror or str(error)).lower()) from error
+        self._torn = False
+
+    def read(self) -> bytes:
+        """What was added; b"" after a short wait where nothing was."""
+        data: bytes = self._file.read(CHUNK)
+        if data:
+            self._torn = not data.endswith(b"\n")
+            return data
+        if self._is_other():
+            # the old file was read to its end; a line that it left unfinished stays a line
+            head, self._torn = (b"\n" if self._torn else b""), False
+            return head + (self._file.read(CHUNK) or b"")
+        time.sleep(_POLL)
+        return b""
+
+    def _is_other(self) -> bool:
+        """Reopens the name where it means another file now; starts over where the file became shorter."""
+        try:
+            there, here = os.stat(self._name), os.fstat(self._file.fileno())
+        except FileNotFoundError:
+            return False  # between two files of a rotation
+        if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
+            try:
+                renewed = open(self._name, "rb", buffering=0)  # noqa: SIM115
+            except OSError:
+                return False
+            self._file.close()
+            self._file = renewed
+            return True
+        if here.st_size < self._file.tell():
+            self._file.seek(0)
+            return True
+        return False
