@@ -49,7 +49,7 @@ _TABLE = Table("build", (
     _row("ninja: build stopped", "ninja", r"(?P<message>ninja: build stopped: .*)$"),
     _row("ninja: error: ", "ninja", r"(?P<message>ninja: error: .*)$"),
     _row("ninja: fatal: ", "ninja", r"(?P<message>ninja: fatal: .*)$"),
-    _row("FAILED: ", "ninja", r"^(?P<message>FAILED: (?:\[code=(?P<code>\d+)\] )?(?P<target>\S{1,400}\.(?:o|so|a|obj|cubin|ptx|pyd|stamp)\b.*))$", 20),
+    _row("FAILED: ", "ninja", r"^(?P<message>FAILED: (?:\[code=(?P<code>\d+)\] )?(?P<target>\S{1,400}\.(?:o|so|a|obj|cubin|ptx|pyd|stamp))\b.*)$", 20),
     _row("CMake Error", "cmake", r"(?P<message>CMake Error(?: at (?P<file>[^:]{1,300}):(?P<line>\d+)(?: \([^)]{1,80}\))?)?:?.*)$", 6),
     _row("error: linker `", "rustc", r"(?P<message>error: linker `.*)$"),
     _row("error[E", "rustc", r"^(?P<message>error\[E(?P<code>\d{4})\]: .*)$", 4),

@@ -103,6 +103,8 @@ def _event(group: dict[str, Any]) -> Event:
     if block:
         fields.update(blocks=len(group["blocks"]), first_block=block, first_thread=thread)
         message = f"Assertion `{fields['assertion']}` failed."
+    elif fields.get("kernel"):
+        message = f"Device-side assertion `{fields['assertion']}' failed."
     else:
         message = f"Assertion failed: {fields['file']}:{fields['line']}, condition: {fields['assertion']}"
     return make(

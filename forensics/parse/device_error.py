@@ -17,7 +17,7 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.parse.groups import rank_in
-from forensics.parse.reading import Lazy, clipped, fold, hits, make
+from forensics.parse.reading import Lazy, clipped, fold, following, hits, make
 
 #: what cudaGetErrorString says -> the status
 TEXTS: dict[str, str] = {
@@ -86,6 +86,8 @@ def parse(intake: Intake) -> list[Event]:
             continue
         if any(word in line.raw[:CLIP_HEAD] for word in _SUCCESS[-2:]) or any(word in text for word in _SUCCESS[:4]):
             continue
+        if any("current device: " in other.text for _, other in following(intake, index, 3)):
+            continue  # ggml's own report
         start = _FROM.search(text)
         status = _status(text)
         if start is None or (status is None and ":" not in text[start.start() : start.start() + 40]):

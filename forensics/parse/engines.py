@@ -19,7 +19,7 @@ from forensics.parse.rows import Row, Table
 
 _L = EventKind.LAUNCHER
 _S = EventKind.COLLECTIVE_STATE
-_RAISED = ("Error: ", "Exception: ", "File \"")
+_RAISED = ("Error: ", "Exception: ", "File \"", '"Engine', '"Background', '"Initialization', '"Rank')
 
 _TABLE = Table("engines", (
     Row("Received sigquit from a child process", _L, type="SIGQUIT", fields={"what": "child_failed", "by": "sglang"}),

@@ -9,6 +9,7 @@ numbers, or None. Samples:
     1       0x7c6dd0a58b16 tensorrt_llm::common::throwRuntimeError(char const*, int) + 97                             TensorRT-LLM
     /usr/lib/libggml.so(ggml_abort+0x11f) [0x7f30cc2c5aaf]                                                            glibc backtrace()
         @     0x71a53c567db4  absl::log_internal::LogMessage::Flush()                                                 glog, absl
+     3# TRITONSERVER_ServerInferAsync in /opt/tritonserver/lib/libtritonserver.so                                    boost
     #2 buggy from train.py:8                                                                                          torch captured
 """
 
@@ -31,6 +32,7 @@ _TRT = Lazy(r"^\s*(\d{1,3}) {1,12}(0x[0-9a-f]{6,}) (.+?)(?: \+ (\d+))?(?: \[0x[0
 _TRT_LIB = Lazy(r"^\s*(\d{1,3}) {1,12}(?:(0x[0-9a-f]{6,}) )?([^\s()]{1,400})\(([^()\s]{0,2000})\) \[(0x[0-9a-f]+)\]")
 _GLIBC = Lazy(r"^\s*" + _LIB + r" ?\[(?P<address>0x[0-9a-f]+)\]\s*$")
 _GLOG = Lazy(r"^\s*(?:PC: )?@\s+(0x[0-9a-f]+)\s+(?:\((?:unknown|nil|un)\)|(?:(\d+)  )?(\S.*))?\s*$")
+_BOOST = Lazy(r"^\s*(\d{1,3})# (\S.{0,2000}?) in (\S{1,400})\s*$")
 _CAPTURED = Lazy(r"^\s*#(\d{1,4}) (.{1,2000}) from (\S{1,600}):(\d+)\s*$")
 
 
@@ -128,6 +130,15 @@ def glog_frame(text: str) -> Frame | None:
         return None
     found = _GLOG.match(text)
     return Frame(_name(found[3]) if found[3] else "(unknown)", address=found[1]) if found else None
+
+
+def boost_frame(text: str) -> tuple[int, Frame] | None:
+    """boost::stacktrace: ` 3# name in lib`, ` 0# 0x000055d0 in tritonserver`."""
+    found = _BOOST.match(text)
+    if not found:
+        return None
+    bare = found[2].startswith("0x")
+    return int(found[1]), Frame("??" if bare else _name(found[2]), module=found[3], address=found[2] if bare else None)
 
 
 def captured_frame(text: str) -> tuple[int, Frame] | None:

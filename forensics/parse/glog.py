@@ -99,7 +99,7 @@ def _lone_checks(intake: Intake, checked: set[int]) -> list[Event]:
     for index in hits(intake, *_CHECKS):
         line = intake.lines[index]
         fatal = line.level in ("FATAL", "CRITICAL") or _FATAL.search(line.raw[:80]) is not None or line.text.startswith(_CHECKS)
-        if index not in checked and fatal:
+        if index not in checked and fatal and line.level not in ("WARNING", "INFO", "ERROR"):
             events.append(_failed(line, line.text, line, ()))
     return events
 

@@ -22,23 +22,26 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Rank
-from forensics.parse.frames import mpi_frame, ucx_frame
+from forensics.parse.frames import boost_frame, mpi_frame, ucx_frame
 from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, same_writer, stack_of
 from forensics.parse.signals import signal_name
 
 _CAUGHT = "] Caught signal "
 _BACKTRACE = "==== backtrace (tid:"
 _RECEIVED = "*** Process received signal ***"
+_TRITON = ") received."
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(_CAUGHT.encode(), 2, 80, "handlers"),
     Anchor(_BACKTRACE.encode(), 4, 80, "handlers"),
     Anchor(_RECEIVED.encode(), 2, 80, "handlers"),
+    Anchor(b"Signal (", 1, 60, "handlers"),
 )
 
 _UCX = Lazy(r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:(?P<worker>\d+) *:(?P<tid>\d+)\] (?P<message>Caught signal (?P<number>\d+) \((?P<what>[^)]{0,300})\)?.*)")
 _TID = Lazy(r"==== backtrace \(tid: *(\d+)\) ====")
 _ADDRESS = Lazy(r"at address (0x[0-9a-f]+)")
+_SERVER = Lazy(r"Signal \((\d+)\) received\.")
 _MPI_LINE = Lazy(r"\[([\w.-]{1,200}):(\d+)\] ")
 _MPI_SIGNAL = Lazy(r"Signal: (.{1,80}?) \((\d+)\)")
 _MPI_CODE = Lazy(r"Signal code: (.{1,80})")
@@ -47,7 +50,7 @@ _MPI_AT = Lazy(r"Failing at address: (\S+)")
 
 def parse(intake: Intake) -> list[Event]:
     """Events of UCX and Open MPI handlers; a UCX backtrace without its first line is a signal of unknown kind."""
-    return _ucx(intake) + _openmpi(intake)
+    return _ucx(intake) + _openmpi(intake) + _triton_server(intake)
 
 
 def _ucx(intake: Intake) -> list[Event]:
@@ -87,6 +90,23 @@ def _ucx(intake: Intake) -> list[Event]:
             events.append(make(
                 EventKind.STACK, lines[table], lines[stacks[table][-1][0]], parser="handlers", message="backtrace printed by UCX's signal handler",
                 stacks=stack_of(intake, stacks[table], tid[1] if tid else None), fields={"handler": "ucx"},
+            ))
+    return events
+
+
+def _triton_server(intake: Intake) -> list[Event]:
+    """Triton server: `Signal (11) received.` and boost's ` 0# 0x… in tritonserver` frames. Asked-for signals are milestones."""
+    events = []
+    headers = [i for i in hits(intake, "Signal (") if _TRITON in intake.lines[i].text]
+    stacks = numbered_stacks(intake, headers, boost_frame, 60)
+    for header in headers:
+        found = _SERVER.search(intake.lines[header].text)
+        name = signal_name(int(found[1])) if found else None
+        if name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE"):
+            frames = stacks[header]
+            events.append(make(
+                EventKind.FATAL_SIGNAL, intake.lines[header], intake.lines[frames[-1][0]] if frames else None, parser="handlers", type=name,
+                message=intake.lines[header].text, stacks=stack_of(intake, frames), fields={"handler": "triton"},
             ))
     return events
 

@@ -72,8 +72,13 @@ ANCHORS: tuple[Anchor, ...] = (
 _LINE = Lazy(r"(?P<family>S?Xid) \((?:PCI:)?(?P<device>[0-9a-fA-F:.]+)[^)]{0,200}\): (?P<code>\d+),? ?(?P<rest>.*)$")
 _PID = Lazy(r"^pid=(?:'?<?(?P<pid>\d+|unknown)>?'?)(?:, name=(?P<name>(?:<unknown>|'[^']{0,80}'|[^,]{0,80})))?(?:, )?(?P<rest>.*)$")
 _NAMED = Lazy(r"^(?P<name>[A-Z][A-Z0-9]{2,30}_[A-Z0-9_]{2,40})\b")
-_LOST = Lazy(r"(?:GPU (?:at )?(?:PCI:)?(?P<device>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?))?[^\n]{0,120}?(?P<message>(?:GPU )?(?:has|is) fallen off the bus.*|[Ff]allen off the bus.*)$")
+_LOST = Lazy(r"(?P<message>(?:GPU )?(?:(?:has|is) )?[Ff]allen off the bus.*)$")
+_GPU_AT = Lazy(r"GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)")
 _PATTERNS = tuple(Lazy(pattern) for _, _, pattern, _ in _OTHERS)
+
+
+#: corrected by the hardware, or only said: no failure by themselves
+_MINOR = ("Corrected", " correctable", "Machine check events logged", "nvAssert", " OK", "likely needs to be reset")
 
 
 def parse(intake: Intake) -> list[Event]:
@@ -91,7 +96,8 @@ def parse(intake: Intake) -> list[Event]:
             found = _LOST.search(intake.lines[index].raw)
             if found and ("NVRM" in intake.lines[index].raw or "GPU" in intake.lines[index].raw):
                 seen.add(index)
-                fault = HardwareFault("xid", 79, found["device"], "GPU has fallen off the bus", found["message"], node=_node(intake.lines[index]))
+                device = _GPU_AT.search(intake.lines[index].raw)
+                fault = HardwareFault("xid", 79, device[1] if device else None, "GPU has fallen off the bus", found["message"], node=_node(intake.lines[index]))
                 events.append(make(EventKind.HARDWARE, intake.lines[index], parser="kernel_log", type="Xid 79", message=found["message"], fields={"fault": fault, "implied": True}))
     for (literal, kind, _, name), pattern in zip(_OTHERS, _PATTERNS, strict=True):
         for index in hits(intake, literal):
@@ -147,8 +153,12 @@ def _other(line: LogLine, kind: str, name: str | None, pattern: Lazy) -> Event |
         return None
     groups: dict[str, Any] = found.groupdict()
     code = groups.get("code")
-    fault = HardwareFault(kind, int(code) if code else None, groups.get("device"), name, groups["message"].strip(), groups.get("subcode"), node=_node(line))
-    return make(EventKind.HARDWARE, line, parser="kernel_log", type=name or kind.upper(), message=groups["message"], fields={"fault": fault})
+    message = groups["message"].strip()
+    minor = groups.get("subcode") == "CE" or any(word in message for word in _MINOR)
+    fault = HardwareFault(kind, int(code) if code else None, groups.get("device"), name, message, groups.get("subcode"), node=_node(line))
+    return make(
+        EventKind.WARNING if minor else EventKind.HARDWARE, line, parser="kernel_log", type=name or kind.upper(), message=message, fields={"fault": fault},
+    )
 
 
 def _node(line: LogLine) -> str | None:

@@ -32,7 +32,7 @@ _SEGV = Lazy(r"(?P<name>[^\s\[]{1,40})\[(?P<pid>\d+)\]: segfault at (?P<address>
 _TRAP = Lazy(r"traps: (?P<name>[^\s\[]{1,40})\[(?P<pid>\d+)\] (?:trap )?(?P<what>[\w -]{1,60}?) ip:(?P<ip>\S{1,20}) sp:\S{1,20} error:\w{1,8}(?: in (?P<module>[^\[\s]{1,200})\[)?")
 _TASK = Lazy(r"task (?P<name>[^:\s]{1,40}):(?P<pid>\d+) blocked for more than (?P<seconds>\d+) seconds")
 _BUG = Lazy(r"(?P<message>(?:BUG: (?:kernel|unable|soft lockup|workqueue|scheduling)|Oops: |Kernel panic - not syncing|general protection fault|Unable to handle kernel|watchdog: BUG: soft lockup|rcu: INFO: rcu_sched self-detected stall|kernel BUG at ).*)$")
-_CALL = Lazy(r"^\s*(?:\? )?([\w.]{2,120})\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[([\w-]{1,60})\])?\s*$")
+_CALL = Lazy(r"(?:^|[\]\s])(\? )?([\w.]{2,120})\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[([\w-]{1,60})\])?\s*$")
 
 _TRAPS_BY_NAME = {"invalid opcode": "SIGILL", "divide error": "SIGFPE", "general protection": "SIGSEGV", "general protection fault": "SIGSEGV", "int3": "SIGTRAP", "stack segment": "SIGBUS", "alignment check": "SIGBUS"}
 
@@ -77,9 +77,9 @@ def _trace(intake: Intake, index: int) -> list[tuple[int, Frame]]:
     """The call trace after a line: `name+0x1/0x2 [module]` lines, innermost first; uncertain ones ("? name") left out."""
     frames: list[tuple[int, Frame]] = []
     for at, line in following(intake, index, 60):
-        found = _CALL.match(line.text)
-        if found and not line.text.lstrip().startswith("?"):
-            frames.append((at, Frame(found[1], module=found[2], log_line=line.number)))
+        found = _CALL.search(line.text)
+        if found and not found[1]:
+            frames.append((at, Frame(found[2], module=found[3], log_line=line.number)))
         elif (frames and "</TASK>" in line.text) or any(text in line.text for text in ("---[ end trace", _HUNG)):
             break
     return frames

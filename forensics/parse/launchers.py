@@ -48,15 +48,20 @@ def _exit(by: str) -> Any:
 def _rank(groups: _Fields, line: LogLine) -> Rank | None:
     number = groups.get("rank")
     if number is not None:
-        return Rank(f"rank {number}", int(number), pid=int(groups["pid"]) if groups.get("pid") else None)
+        return Rank(f"rank {number}", int(number), pid=int(groups["pid"] or 0) if groups.get("pid") else None)
     local = groups.get("local_rank")
-    return Rank(f"local rank {local}", None, (("local", int(local)),)) if local else line.rank
+    if not local:
+        return line.rank
+    # DeepSpeed starts several nodes through pdsh, which puts the host before every line: without it this is the only node
+    alone = line.raw.lstrip().startswith("[")
+    return Rank(f"rank {local}" if alone else f"local rank {local}", int(local) if alone else None, (("local", int(local)),))
 
 
 _SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Hangup|Quit|User defined signal \d)"
 
 _TABLE = Table("launchers", (
-    Row("exits with return code = ", _X, r"(?P<message>(?:--local_rank=(?P<local_rank>\d+))?[^\n]{0,3000}exits with return code = (?P<code>-?\d+))", fill=_exit("deepspeed"), who=_rank),
+    Row("exits with return code = ", _X, r"--local_rank=(?P<local_rank>\d+).{0,5000}?(?P<message>exits with return code = (?P<code>-?\d+))", fill=_exit("deepspeed"), who=_rank),
+    Row("exits with return code = ", _X, r"(?P<message>exits with return code = (?P<code>-?\d+))", fill=_exit("deepspeed")),
     Row("] Killing subprocess ", EventKind.LAUNCHER, r"(?P<message>Killing subprocess (?P<pid>\d+))", fields={"what": "closing", "by": "deepspeed"}),
     Row("ssh exited with exit code", _X, r"(?P<message>pdsh@\S{1,80}: (?P<node>\S{1,80}): ssh exited with exit code (?P<code>\d+))", fill=_exit("pdsh")),
     Row("Child process with PID ", _X, r"(?P<message>(?:\[rank: (?P<rank>\d+)\] )?Child process with PID (?P<pid>\d+) terminated with code (?P<code>-?\d+))", fill=_exit("lightning"), who=_rank),
@@ -78,12 +83,16 @@ _TABLE = Table("launchers", (
     Row("ImagePullBackOff", EventKind.LAUNCHER, fields={"what": "image_pull", "by": "kubernetes"}),
     Row("Liveness probe failed", EventKind.LAUNCHER, fields={"what": "liveness", "by": "kubernetes"}),
     Row("Pod was evicted", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "evicted", "by": "kubernetes"}),
-    Row("preempted by", EventKind.LAUNCHER, r"(?P<message>(?:Preempted|Pod preempted|preempted) by .*)$", type="SIGTERM", fields={"what": "preempted"}),
-    Row("Preempted by ", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "preempted", "by": "kubernetes"}),
+    Row("Preempted by ", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "preempted", "by": "kubernetes"}, unless=("PreemptionMode",)),
+    Row("has exceeded the maximum execution time", EventKind.LAUNCHER, fields={"what": "cancelled", "reason": "time limit", "by": "github"}),
+    Row("The operation was canceled", EventKind.LAUNCHER, fields={"what": "cancelled", "by": "github"}),
+    Row("execution took longer than", EventKind.LAUNCHER, fields={"what": "cancelled", "reason": "time limit", "by": "gitlab"}),
+    Row("returning 124", EventKind.LAUNCHER, r"(?P<message>[^\n]{0,300}returning 124.*)$", type="exit 124", fields={"what": "cancelled", "reason": "time limit", "by": "timeout"}),
+    Row("+ Timeout +", EventKind.LAUNCHER, fields={"what": "test_timeout", "by": "pytest"}),
     Row(" exited with code ", _X, r"^(?P<message>(?P<name>[\w./-]{1,120}) exited with code (?P<code>[1-9]\d{0,2}))\s*$", fill=_exit("docker")),
     Row("Shard process was signaled to shutdown", _X, r"(?P<message>Shard process was signaled to shutdown with signal (?P<signal_number>\d+).*)$", fields={"by": "tgi"}, fill=lambda g, line: {"exit": ProcessExit(None, signal_of_exit(-int(g["signal_number"] or 0)), None, "tgi")}),
-    Row("llama runner process has terminated", _X, r"(?P<message>llama runner process has terminated: (?P<detail>.*?)\"?)$", fill=_exit("ollama")),
-    Row("llama runner terminated", _X, r"(?P<message>llama runner terminated\"? error=\"?(?P<detail>exit status \S{1,40}|signal.{1,60}))", fill=_exit("ollama")),
+    Row("llama runner process has terminated", _X, r"(?P<message>llama runner process has terminated: (?P<words>[^\"]{1,300}).*)$", fill=_exit("ollama")),
+    Row("llama runner terminated", _X, r"(?P<message>llama runner terminated\"? error=\"?(?P<words>exit status [\w]{1,40}|signal[^\"]{1,60}))", fill=_exit("ollama")),
     Row("died unexpectedly", _X, r"(?P<message>(?:Worker proc|Engine core proc|Subprocess|APIServer|Process) ?(?P<name>[\w-]{0,80}) ?(?:\(pid[ =:]*(?P<pid>\d+)\) )?died unexpectedly(?: \(exit code: (?P<code>-?\d+)\))?.*)$", fill=_exit("vllm"), unless=("Error: ",)),
     Row("crashed with exit code", _X, r"(?P<message>Subprocess (?P<name>\S{1,80}) \(pid=(?P<pid>\d+)\) crashed with exit code (?P<code>-?\d+).*)$", fill=_exit("sglang")),
     Row("Command terminated by signal", _X, r"(?P<message>Command terminated by signal (?P<signal_number>\d+))", fill=lambda g, line: {"exit": ProcessExit(None, signal_of_exit(-int(g["signal_number"] or 0)), None, "time")}),
@@ -94,7 +103,7 @@ _TABLE = Table("launchers", (
     Row("make: *** [", _X, r"make(?:\[\d+\])?: \*\*\* \[(?P<target>[^\]]{1,200})\] (?P<message>Error (?P<code>\d+)|Killed|Segmentation fault.*|Terminated)", fill=_exit("make")),
     Row(": line ", _X, r"^(?P<message>\S{1,200}: line \d+: +(?P<pid>\d+) " + _SIGNAL_WORDS + r"(?: \(core dumped\))? +(?P<command>.*))$", fill=_exit("shell")),
     Row("(core dumped)", _X, r"^(?P<message>(?:\w{2,8}: |\[\d+\]\s{1,4}[-+]?\s*(?:(?P<pid>\d+) )?)?" + _SIGNAL_WORDS + r" ?\(core dumped\)(?: +(?P<command>\S.*))?)$", fill=_exit("shell")),
-    Row("core dumped", _X, r"^(?P<message>(?:zsh: |\[\d+\] +)?(?P<words>IOT instruction|abort|segmentation fault|bus error|illegal hardware instruction|floating point exception) +\(core dumped\) +(?P<command>\S.*))$", fill=_exit("shell")),
+    Row("core dumped", _X, r"^(?P<message>(?:zsh: |\[\d+\] +)?(?:(?P<pid>\d+) +)?(?P<words>IOT instruction|abort|segmentation fault|bus error|illegal hardware instruction|floating point exception) +\(core dumped\) +(?P<command>\S.*))$", fill=_exit("shell")),
     Row("zsh: killed", _X, r"^(?P<message>zsh: killed +(?P<command>.*))$", type="SIGKILL", fields={"by": "shell", "exit": ProcessExit(None, "SIGKILL", None, "shell")}),
     Row("Killed", _X, r"^\s*(?:[\w./-]{1,60}: line \d+: )?(?P<message>(?P<words>Killed))\s*$", fill=_exit("shell")),
     Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))\s*$", fill=_exit("shell")),

@@ -66,7 +66,7 @@ def parse(intake: Intake) -> list[Event]:
         found = _PROCESS.search(intake.lines[index].raw)
         if found:
             made = ProcessExit(None, signal_name(int(found["number"])), int(found["pid"]), "mpirun")
-            events.append(_exit(intake.lines[index], None, made, int(found["rank"]), found["node"], found[0]))
+            events.append(_exit(intake.lines[index], None, made, int(found["rank"]), found["node"], intake.lines[index].text.strip()))
     for index in hits(intake, _DETECTED):
         line = intake.lines[index]
         rank, code, last = None, None, line

@@ -32,7 +32,7 @@ ANCHORS: tuple[Anchor, ...] = (
 
 _VICTIM = Lazy(r"(?P<message>(?P<how>Memory cgroup out of memory|Out of memory(?: \([^)]{0,80}\))?|Tasks in .{1,300} are going to be killed)?:? ?[Kk]ill(?:ed)? process (?P<pid>\d+) \((?P<name>[^)]{1,60})\).*)$")
 _RSS = Lazy(r"(anon|file|shmem)-rss:(\d+)kB")
-_WHO = Lazy(r"(?P<name>\S[^\]:]{0,60}?) invoked oom-killer")
+_WHO = Lazy(r"(?P<name>[^\s\[\]][^\[\]]{0,60}?) invoked oom-killer")
 _PAIR = Lazy(r"(\w+)=([^,]{0,300})")
 _EARLY = Lazy(r"sending SIG(?P<signal>TERM|KILL) to process (?P<pid>\d+)(?: uid \d+)? \"?(?P<name>[^\":]{1,60})\"?.*")
 _OOMD = Lazy(r"(?P<message>Killed (?P<cgroup>/\S{1,300}) due to memory .*)$")

@@ -29,7 +29,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine
 from forensics.model.stack import Frame
-from forensics.parse.reading import Lazy, following, hits, make, stack_of
+from forensics.parse.reading import Lazy, fold, following, hits, make, stack_of
 from forensics.parse.signals import signal_in, signal_name
 
 _RUST = "panicked at "
@@ -37,7 +37,8 @@ _GO = ("panic: ", "fatal error: ")
 _GOROUTINE = "goroutine "
 _JAVA = 'Exception in thread "'
 _JVM = "A fatal error has been detected by the Java Runtime Environment"
-_FORTRAN = ("Fortran runtime error:", "forrtl: severe", "forrtl: error", "Program received signal SIG", "Accelerator Fatal Error:", "FATAL ERROR: data in", "FATAL ERROR: variable in data clause", "call to cu", "Backtrace for this error:")
+_FORTRAN = ("Fortran runtime error:", "forrtl: severe", "forrtl: error", "Program received signal SIG", "Accelerator Fatal Error:", "FATAL ERROR: data in", "FATAL ERROR: variable in data clause", "call to cu", "The accelerator does not match the profile for which")
+_COMPILED = "This file was compiled: -"
 _JULIA = ("ERROR: LoadError: ", "signal (11", "signal (6", "signal (7")
 _NODE = "FATAL ERROR: "
 
@@ -45,7 +46,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_RUST.encode(), 0, 60, "panics"), Anchor(b"panic: ", 1, 60, "panics"), Anchor(b"goroutine 1 [", 2, 40, "panics"),
     Anchor(b"all goroutines are asleep", 1, 40, "panics"), Anchor(b"fatal error: unexpected signal", 1, 60, "panics"),
     Anchor(_JAVA.encode(), 0, 60, "panics"), Anchor(_JVM.encode(), 1, 20, "panics"), Anchor(b"SIGSEGV: segmentation violation", 1, 40, "panics"),
-    *(Anchor(text.encode(), 1, 20, "panics") for text in (*_FORTRAN[:7], _FORTRAN[8], *_JULIA, _NODE)),
+    *(Anchor(text.encode(), 1, 20, "panics") for text in (*_FORTRAN[:7], _FORTRAN[8], _COMPILED, *_JULIA, _NODE)),
 )
 
 _PANIC = Lazy(r"thread '(?P<thread>[^']{0,120})'(?: \(\d+\))? panicked at (?:'(?P<old>.{0,2000})', )?(?P<file>[^\s:']{1,300}):(?P<line>\d+)(?::\d+)?:?\s*$")
@@ -58,12 +59,13 @@ _THROWN = Lazy(r"Exception in thread \"(?P<thread>[^\"]{1,120})\" (?P<type>[\w.$
 _JAVA_AT = Lazy(r"^\s*at (?P<name>[\w.$<>/]{1,300})\((?:(?P<file>[\w.-]{1,120}):(?P<line>\d+)|[^)]{0,120})\)\s*$")
 _JAVA_SIGNAL = Lazy(r"#\s+(SIG[A-Z]+) \(0x[0-9a-f]+\) at pc=(0x[0-9a-f]+), pid=(\d+)")
 _SIGNAL_RECEIVED = Lazy(r"Program received signal (SIG[A-Z]+): (.*)$")
+_TARGET = Lazy(r"This file was compiled: -(?:ta|acc|gpu)=(\S{1,200})")
 _JULIA_SIGNAL = Lazy(r"^(?:\[\d+\] )?signal \((\d+)(?:\.\d+)?\): (.*)$")
 
 
 def parse(intake: Intake) -> list[Event]:
     """Events of every language here."""
-    return [*_rust(intake), *_go(intake), *_java(intake), *_fortran(intake), *_others(intake)]
+    return [*_rust(intake), *_go(intake), *_java(intake), *_fortran(intake), *_compiled_for(intake), *_others(intake)]
 
 
 def _rust(intake: Intake) -> list[Event]:
@@ -154,10 +156,10 @@ def _java(intake: Intake) -> list[Event]:
 
 def _fortran(intake: Intake) -> list[Event]:
     events = []
-    for index in hits(intake, *_FORTRAN[:7]):
+    for index in hits(intake, *_FORTRAN[:7], _FORTRAN[8]):
         line = intake.lines[index]
         literal = next((t for t in _FORTRAN if t in line.text), None)
-        if literal is None or line.text.lstrip()[: len(literal)] != literal and not literal.startswith("forrtl"):
+        if literal is None or not (line.text.lstrip().startswith(literal) or literal.startswith("forrtl")):
             continue
         signal = _SIGNAL_RECEIVED.search(line.text)
         fields: dict[str, Any] = {"language": "fortran"}
@@ -165,10 +167,21 @@ def _fortran(intake: Intake) -> list[Event]:
             events.append(make(EventKind.FATAL_SIGNAL, line, parser="panics", type=signal[1], message=signal[0], fields=fields))
             continue
         words, last = _with_details(intake, index, line, fields)
-        kind = literal.rstrip(":") if literal.startswith(("Fortran", "Accelerator", "FATAL")) else "forrtl"
+        kind = "Accelerator Fatal Error" if literal == _FORTRAN[8] else literal.rstrip(":") if literal.startswith(("Fortran", "Accelerator", "FATAL", "The acc")) else "forrtl"
         named = signal_in(words) if kind == "forrtl" and "SIG" in words else None
         events.append(make(EventKind.FATAL_SIGNAL if named else EventKind.NATIVE, line, last, parser="panics", type=named or kind, message=words, fields=fields))
     return events
+
+
+def _compiled_for(intake: Intake) -> list[Event]:
+    """NVHPC says for which GPU each file was built, below the error: `This file was compiled: -ta=tesla:cc70`."""
+    events = []
+    for index in hits(intake, _COMPILED):
+        line = intake.lines[index]
+        found = _TARGET.search(line.text)
+        if found:
+            events.append(make(EventKind.WARNING, line, parser="panics", message=found[0], fields={"what": "compiled_for", "targets": found[1]}))
+    return fold(events)
 
 
 def _with_details(intake: Intake, index: int, line: LogLine, fields: dict[str, Any]) -> tuple[str, LogLine]:
@@ -176,9 +189,10 @@ def _with_details(intake: Intake, index: int, line: LogLine, fields: dict[str, A
     last = line
     for _, after in following(intake, index, 4):
         name, _, value = after.text.strip().partition(":")
-        if name in ("File", "Function", "Line") and value.strip():
-            fields[name.lower()] = value.strip()
-            last = after
+        if name not in ("File", "Function", "Line"):
+            break
+        fields[name.lower()] = value.strip()
+        last = after
     return line.text.strip(), last
 
 

@@ -54,7 +54,7 @@ class Table:
         for row, pattern in zip(self.rows, self._patterns, strict=True):
             for index in hits(intake, row.literal):
                 if index not in found:
-                    event = self._event(row, pattern, intake.lines[index])
+                    event = None if _is_code(intake, index) else self._event(row, pattern, intake.lines[index])
                     if event is not None:
                         found[index] = event
         events = [found[index] for index in sorted(found)]
@@ -82,6 +82,14 @@ class Table:
             row.kind, line, parser=self.owner, type=groups.get("type") or row.type, message=message,
             rank=row.who(groups, line) if row.who else None, fields=fields, level=row.level,
         )
+
+
+def _is_code(intake: Intake, index: int) -> bool:
+    """True for the source line that a traceback shows under `File "…", line N`: it may quote any message."""
+    if index == 0:
+        return False
+    line, before = intake.lines[index], intake.lines[index - 1]
+    return line.text[:2] == "  " and before.text.lstrip().startswith('File "') and before.source == line.source
 
 
 def _plain(value: str) -> str | int:

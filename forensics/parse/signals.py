@@ -20,7 +20,7 @@ _WORDS = (
     ("Segmentation fault", "SIGSEGV"), ("segmentation violation", "SIGSEGV"), ("Bus error", "SIGBUS"),
     ("Illegal instruction", "SIGILL"), ("Floating point exception", "SIGFPE"), ("Aborted", "SIGABRT"), ("IOT instruction", "SIGABRT"),
     ("IOT trap", "SIGABRT"), ("Abort trap", "SIGABRT"), ("abort", "SIGABRT"), ("segmentation fault", "SIGSEGV"), ("bus error", "SIGBUS"), ("illegal hardware instruction", "SIGILL"),
-    ("floating point exception", "SIGFPE"), ("Killed", "SIGKILL"), ("Terminated", "SIGTERM"), ("Trace/breakpoint trap", "SIGTRAP"),
+    ("floating point exception", "SIGFPE"), ("Killed", "SIGKILL"), ("signal: killed", "SIGKILL"), ("Terminated", "SIGTERM"), ("Trace/breakpoint trap", "SIGTRAP"),
     ("Bad system call", "SIGSYS"), ("CPU time limit exceeded", "SIGXCPU"), ("File size limit exceeded", "SIGXFSZ"), ("Hangup", "SIGHUP"),
     ("Quit", "SIGQUIT"), ("Interrupt", "SIGINT"),
 )

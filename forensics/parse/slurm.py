@@ -40,7 +40,7 @@ def _reason(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any
 
 _TABLE = Table("slurm", (
     Row("CANCELLED AT ", EventKind.LAUNCHER, r"(?P<message>\*\*\* (?P<unit>JOB|STEP|Job|Step) ?(?P<job>[\w.+\[\]-]{1,60}) ON (?P<node>[\w.,\[\]-]{1,200}) CANCELLED AT (?P<at>\S{1,40})(?: DUE TO (?P<reason>[^*]{1,200}))?[^\n]{0,200})", type="SIGTERM", fields={"what": "cancelled"}, fill=_reason),
-    Row("oom_kill event", EventKind.OOM_KILL, r"(?P<message>Detected (?P<kills>\d+) oom_kill events? in (?:StepId|step)=?(?P<step>[\w.+-]{1,60}).*)$", type="SIGKILL", fields={"by": "slurm"}),
+    Row("oom_kill event", EventKind.OOM_KILL, r"(?P<message>Detected (?P<kills>\d+) oom_kill events? in (?:StepId|step)=?(?P<step>[\w+-]{1,40}(?:\.[\w+-]{1,20})?).*)$", type="SIGKILL", fields={"by": "slurm"}),
     Row("oom-kill event", EventKind.OOM_KILL, r"(?P<message>Detected (?P<kills>\d+) oom-kill event\(s\) in (?:StepId|step)[ =](?P<step>[\w.+-]{1,60}).*)$", type="SIGKILL", fields={"by": "slurm"}),
     Row("Exceeded job memory limit", EventKind.OOM_KILL, type="SIGKILL", fields={"by": "slurm"}),
     Row("Exceeded step memory limit", EventKind.OOM_KILL, type="SIGKILL", fields={"by": "slurm"}),

@@ -69,8 +69,6 @@ _TABLE = Table("stores", (
     _row("deepep", "DeepEP error", r"(?P<message>DeepEP error.*)$"),
     _row("mooncake", "Failed to open segment", "", "ERROR"),
     _row("mooncake", "Process failed for slice", "", "ERROR"),
-    _row("mooncake", "remote mooncake session", r"(?P<message>[^\n]{0,200}remote mooncake session.*)$", "ERROR"),
-    _row("mooncake", "mooncake session", "", "ERROR"),
     _row("rpc", "RPC call to ", r"(?P<message>RPC call to (?P<operation>\w{1,80}) timed out\.?)"),
     _row("tensorpipe", "tensorpipe", r"(?P<message>(?:eof|connection reset by peer|async error|ECONNREFUSED)[^\n]{0,200}tensorpipe.*)$"),
     _row("mpi", "PSM2 was unable to open an endpoint", "", "ERROR"),

@@ -13,6 +13,7 @@ libc++ says `libc++abi: terminating due to uncaught exception of type X: what`. 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
@@ -45,6 +46,8 @@ _UNCAUGHT = Lazy(r"(?:uncaught exception of type|Uncaught exception of type|Unha
 #: a line that ends a what() text
 _NEXT = ("Exception raised from ", "frame #", "terminate called", "Fatal Python error", "*** Process received signal", "Aborted", "[New LWP", "==== backtrace", "Traceback (most recent call last)")
 _WHAT_LINES = 80
+#: words of a line that a stack below it can belong to
+_TELLING = ("Error", "error", "xception", "failed", "terminated", "timeout")
 
 
 def parse(intake: Intake) -> list[Event]:
@@ -60,10 +63,18 @@ def parse(intake: Intake) -> list[Event]:
         if found:
             events.append(make(EventKind.NATIVE, lines[index], parser="terminate", type=found[1].strip(), message=found[2] or ""))
     for index in hits(intake, _BARE, _RECURSIVE):
+        # a second thread that dies of the same: only worth an event where the first one's text is missing
+        if any(abs(block - index) <= 200 and same_writer(lines[block], lines[index]) for block in _near(blocks, index)):
+            continue
         events.append(make(EventKind.NATIVE, lines[index], parser="terminate", type="std::terminate", message=lines[index].text))
     claimed = {header for mine in owned.values() for header in mine}
     events += [_alone(intake, header, stacks[header]) for header in headers if header not in claimed and stacks[header]]
     return events
+
+
+def _near(blocks: list[int], index: int) -> list[int]:
+    at = bisect_left(blocks, index)
+    return blocks[max(0, at - 4) : at + 4]
 
 
 def _owners(intake: Intake, blocks: list[int], headers: list[int]) -> dict[int, list[int]]:
@@ -121,7 +132,8 @@ def _alone(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Even
     line = intake.lines[header]
     before = line.text[: line.text.find(_RAISED)].strip()
     if not before:
-        before = next((p.text.strip() for _, p in preceding(intake, header, 3) if p.text.strip()), "")
+        near = [p.text.strip() for _, p in preceding(intake, header, 12) if "frame #" not in p.text and _RAISED not in p.text]
+        before = next((text for text in near if any(word in text for word in _TELLING)), "")
     return make(
         EventKind.STACK, line, intake.lines[frames[-1][0]], parser="terminate", message=before,
         stacks=stack_of(intake, frames), fields=_origin(line),

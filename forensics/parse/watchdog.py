@@ -31,6 +31,7 @@ from forensics.parse.rows import Row, Table
 _TIMEOUT = "collective operation timeout: Work"
 _STACK = "Stack trace of the failed collective"
 
+_COUNTERS = frozenset(("sequence", "enqueued", "started", "completed"))
 _WORK = Lazy(r"timeout: Work\w{2,12}\((?P<body>[^\n]{1,1500}?)\) ran for (?P<elapsed>\d+) milliseconds")
 _PAIR = Lazy(r"(\w+(?:\(ms\))?)=(\[[^\]]{0,400}\]|[^,]{1,80})")
 
@@ -44,7 +45,7 @@ def _state(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any]
         op=groups.get("op"), sequence=number.get("sequence"), process_group=group.name if group else None,
         last_enqueued=number.get("enqueued"), last_started=number.get("started"), last_completed=number.get("completed"),
     )
-    fields: dict[str, Any] = {"collective": made} if number or groups.get("op") else {"process_group": group.name if group else None}
+    fields: dict[str, Any] = {"collective": made} if number.keys() & _COUNTERS or groups.get("op") else {"process_group": group.name if group else None}
     if group is not None and group.rank is not None:
         fields["group_rank"] = group.rank
     by = (groups.get("by") or "").strip().removeprefix("rank ")

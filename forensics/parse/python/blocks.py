@@ -45,6 +45,13 @@ _STARTS = re.compile(
     r"|terminate called|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted"
     r"|Segmentation fault|Bus error|[\w./~-]{1,300}\.py:\d+: \w{0,40}Warning\b|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid="
     r"|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\{\"|wandb: |bash: |Call stack:$"
+    r"|\[[IWEF]\d{3,4} \d\d:|##\[|\s{0,4}\d{1,3}%\|"
+)
+
+#: what announces a traceback in the line above it
+_ANNOUNCES = re.compile(
+    r"\w:$|\b(?:error|exception|fail(?:ed|ure)?|unhandled|uncaught|caught|crash(?:ed)?|ignored|abort(?:ed)?|died|fatal)\b|Error\b|Exception\b",
+    re.IGNORECASE,
 )
 
 #: a paragraph after a blank line that still belongs to the message
@@ -56,8 +63,8 @@ _PARAGRAPH = re.compile(
 
 
 def starts_anew(text: str) -> bool:
-    """True for lines at the margin that no message goes on with."""
-    return bool(_STARTS.match(text))
+    """True for lines that no message goes on with: other programs' and loggers' beginnings, progress bars."""
+    return bool(_STARTS.match(text)) or "it/s]" in text or "s/it]" in text
 
 
 def blocks_of(lane: Lane) -> list[Block]:
@@ -147,7 +154,11 @@ class _Walker:
             above = item.above
         taken = bool(self.blocks) and any(i.line is above.line for i in self.blocks[-1].items[-3:])
         text = above.line.text.strip()
-        if above.kind in (Kind.TEXT, Kind.RAISED) and not taken and text.strip("\"'-=_ "):
+        if (
+            above.kind in (Kind.TEXT, Kind.RAISED)
+            and not taken
+            and (_ANNOUNCES.search(text[-300:]) or above is item.above)
+        ):
             self.now.heading, self.now.heading_item = text[:500], above
 
     def chain(self, item: Item) -> None:
@@ -255,11 +266,13 @@ class _Walker:
         before = self.now.items[-1]
         if self.linked:
             return False
-        if self.lane.bare:
-            if item.index != before.index + 1 + len(self.blanks) or starts_anew(text):
+        if self.lane.bare and item.index != before.index + 1 + len(self.blanks):
+            return False
+        if before.line.origin is None:
+            if starts_anew(text):
                 return False
         elif item.line.time is not None and before.line.time is not None and item.line.time != before.line.time:
-            return False
+            return False  # a logger stamps all lines of a record alike
         if not self.blanks:
             return True
         return len(self.blanks) <= 2 and (

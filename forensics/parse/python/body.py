@@ -66,8 +66,11 @@ class Raised:
             lines.pop()
         while lines and not lines[0].strip():
             lines.pop(0)
-        return "\n".join(lines)[:MESSAGE_LIMIT]
+        return _CLUSTER.sub("", "\n".join(lines)[:MESSAGE_LIMIT])
 
+
+#: Ray's word for a line that many workers wrote
+_CLUSTER = re.compile(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\][^\n]{0,200}")
 
 #: a line of a message after which a traceback belongs to the message (the exception quotes what happened elsewhere)
 _QUOTES = re.compile(
@@ -79,6 +82,12 @@ _QUOTE_LINES = ('"""', "'''")
 _WRAPPER = re.compile(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
 _RAY_TASK = re.compile(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
 _RAY_REMOTE = re.compile(r"^\s*(?:.{0,120}: )?ray::")
+
+
+def repeated_in_cluster(text: str) -> int:
+    """N of Ray's `[repeated Nx across cluster]`, 1 for other lines."""
+    found = _CLUSTER.search(text[:LOOK]) if "across cluster]" in text else None
+    return int(found["count"]) if found else 1
 
 
 def quotes_next(message_line: str) -> bool:
@@ -264,7 +273,7 @@ def _quoting_raise(reader: _Reader, text: str, at: int) -> bool:
 
 def _code(reader: _Reader, text: str) -> None:
     last = reader.open.frames[-1]
-    code = text.strip()[:LOOK]
+    code = _CLUSTER.sub("", text.strip()[:LOOK])
     reader.open.frames[-1] = replace(last, code=code if last.code is None else f"{last.code}\n{code}")
     reader.column = len(text) - len(text.lstrip())
 

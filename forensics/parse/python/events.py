@@ -11,7 +11,7 @@ from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.blocks import Block
-from forensics.parse.python.body import Raised, read_body
+from forensics.parse.python.body import Raised, read_body, repeated_in_cluster
 from forensics.parse.python.expand import expanded
 from forensics.parse.python.groups import is_grouped, read_grouped
 from forensics.parse.python.shapes import HEADER, raised_name
@@ -45,7 +45,7 @@ def event_of(block: Block) -> Event | None:
         block.ambiguous,
         told.stream,
     )
-    last = chain.last
+    last = next((e for e in reversed(exceptions) if e.type), chain.last)
     complete = block.headed and block.raised
     if not told_type and not block.headed:
         return Event(
@@ -68,6 +68,7 @@ def event_of(block: Block) -> Event | None:
         stacks=tuple(StackTrace(e.frames, e.span or span, complete=complete) for e in exceptions if e.frames),
         chain=chain,
         level=first.level,
+        count=max(repeated_in_cluster(line.text) for line in lines),
         parser="python",
         stream=told.stream,
         fields=_fields(block, complete),

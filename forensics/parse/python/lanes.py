@@ -21,6 +21,9 @@ from forensics.parse.python.shapes import HEADER, Kind, kind_of
 #: lines around a hit that are looked at: a heading before, a message after
 BEFORE, AFTER = 3, 120
 
+#: lines above a region that are looked at where the log runs backwards
+REVERSED_AFTER = 40
+
 #: lines of a test's source that pytest shows above its error
 TEST_BEFORE = 150
 
@@ -46,7 +49,7 @@ class Item:
 
 @dataclass(slots=True)
 class Lane:
-    """bare: the prefix names no writer (nothing at all, or only a time), so anything may have written its lines."""
+    """bare: the prefix names no writer (nothing at all, or only a time and a level), so anything may have written its lines."""
 
     prefix: str
     bare: bool
@@ -107,11 +110,15 @@ def _stop(lines: Sequence[LogLine], first: int, end: int) -> int:
 
 def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
     """The lanes of one region, in the order of their first lines."""
-    items: list[tuple[str, Item]] = []
-    for at in range(first, end):
-        line = lines[at]
-        items.append((prefix_of(line), Item(at, line, kind_of(line.text))))
+    items = [(prefix_of(lines[at]), Item(at, lines[at], kind_of(lines[at].text))) for at in range(first, end)]
     if _newest_first(items):
+        above = max(0, first - REVERSED_AFTER)  # where messages stand in such a log
+        early = [
+            (prefix_of(lines[at]), Item(at, lines[at], kind_of(lines[at].text)))
+            for at in range(above, first)
+            if lines[at].source == lines[first].source
+        ]
+        items = [*early, *items]
         items.reverse()
         for n, (_, item) in enumerate(items):
             item.index = first + n
@@ -124,7 +131,7 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
         lane = lanes.get(prefix)
         if lane is None:
             line = item.line
-            bare = not prefix or not (line.stream or line.level or line.origin)
+            bare = not prefix or not (line.stream or line.origin)
             lane = lanes[prefix] = Lane(prefix, bare)
         lane.items.append(item)
     return list(lanes.values())

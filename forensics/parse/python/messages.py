@@ -76,15 +76,23 @@ class _Folded:
     count: int = 1
 
 
+#: words that say that the program goes on without what it could not have
+_GOES_ON = re.compile(
+    r"\bimport\b|fall(?:s|ing)? ?back|skipp|ignor|optional|disabl|not available|unavailable|will be|retry|warning",
+    re.IGNORECASE,
+)
+
+
 def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list[Event]:
     """Error lines outside of the claimed ones ((source, number) pairs)."""
     kept: dict[tuple[object, ...], _Folded] = {}
+    loud = _loud_sources(lines)
     at, size = 0, len(lines)
     while at < size:
         line = lines[at]
         at += 1
         text = line.text
-        severe = line.level in _SEVERE
+        severe = line.level in _SEVERE and line.source not in loud
         if not severe and (line.level in _QUIET or not any(hint in text for hint in _HINTS)):
             continue
         if (line.source, line.number) in claimed or not text.strip() or text.startswith(_OTHERS):
@@ -105,6 +113,16 @@ def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list
     return [replace(f.event, count=f.count) if f.count > 1 else f.event for f in kept.values()]
 
 
+def _loud_sources(lines: Sequence[LogLine]) -> set[int]:
+    """Sources that call most lines an error, as log collectors do with everything on stderr: their level says nothing."""
+    counts: dict[int, list[int]] = {}
+    for line in lines:
+        count = counts.setdefault(line.source, [0, 0])
+        count[0] += 1
+        count[1] += line.level in _SEVERE and line.origin is None
+    return {source for source, (total, severe) in counts.items() if severe >= 10 and severe * 2 > total}
+
+
 def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     """(type, message, heading) of an error line, None where it is none."""
     stripped = text.strip()
@@ -117,7 +135,7 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     inline = _INLINE.search(text) or _REPR.search(text)
     if inline:
         heading = text[: inline.start()].strip()
-        if severe or _TOLD.search(heading[-160:]) or _PHRASES.match(text):
+        if severe or _PHRASES.match(text) or (_TOLD.search(heading[-160:]) and not _GOES_ON.search(heading)):
             arguments = inline.groupdict().get("arguments")
             heading = f"{heading} ({arguments})" if arguments else heading
             return inline["type"], inline["message"], heading[:500]

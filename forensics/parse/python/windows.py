@@ -21,6 +21,8 @@ from forensics.parse.python.weave import Strand, Woven, untangle
 
 #: lines a window may have
 LONGEST = 1500
+#: how often a lane's lines are read in search of windows, at most
+RESCANS = 8
 #: windows of one lane that are taken apart; what is woven in further ones is only counted
 MOST = 25
 
@@ -31,19 +33,22 @@ def windows(items: Sequence[Item]) -> Iterator[tuple[int, int]]:
     """Index ranges [first, end) of woven tracebacks."""
     if sum(item.kind is Kind.HEAD for item in items) < 2:
         return
-    at = 0
-    while at < len(items):
-        if items[at].kind is Kind.HEAD:
-            end, woven = _scan(items, at)
-            if woven:
-                yield at, end
-                at = end
-                continue
-        at += 1
+    at = scanned = 0
+    while at < len(items) and scanned < RESCANS * len(items) + LONGEST:
+        if items[at].kind is not Kind.HEAD:
+            at += 1
+            continue
+        end, woven, odd = _scan(items, at)
+        scanned += end - at
+        if woven:
+            yield at, end
+        # where nothing was odd, starting at a later header finds nothing odd either
+        at = at + 1 if odd and not woven else end
 
 
-def _scan(items: Sequence[Item], first: int) -> tuple[int, bool]:
-    """Reads on from a header until every header has its exception line. (end, whether lines stood where they cannot)"""
+def _scan(items: Sequence[Item], first: int) -> tuple[int, bool, bool]:
+    """Reads on from a header until every header has its exception line. (end, whether they are woven, whether any line
+    stood where it cannot)"""
     heads = ends = odd = 0
     before = ""
     at = first
@@ -68,7 +73,7 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool]:
             before = "E"
             if ends >= heads:
                 break
-    return at + 1, heads > 1 and ends > 0 and odd > 0
+    return at + 1, heads > 1 and ends > 0 and odd > 0, odd > 0
 
 
 def woven_blocks(items: Sequence[Item], first: int, end: int) -> list[Block]:
