@@ -123,16 +123,20 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
         for n, (_, item) in enumerate(items):
             item.index = first + n
     lanes: dict[str, Lane] = {}
+    unnamed: set[str] = set()  # lanes that so far hold headers of longer prefixes only
     for n, (prefix, item) in enumerate(items):
+        own = prefix
         if item.kind is Kind.HEAD:
             item.above = _announcing(items, n)
             if prefix:
                 prefix = _body_prefix(items, n, prefix)
         lane = lanes.get(prefix)
         if lane is None:
-            line = item.line
-            bare = not prefix or not (line.stream or line.origin)
-            lane = lanes[prefix] = Lane(prefix, bare)
+            lane = lanes[prefix] = Lane(prefix, True)
+            unnamed.add(prefix)
+        if prefix in unnamed and own == prefix:
+            lane.bare = not prefix or not (item.line.stream or item.line.origin)
+            unnamed.discard(prefix)
         lane.items.append(item)
     return list(lanes.values())
 
