@@ -70,6 +70,7 @@ def _failure_texts(failure: Failure, names: tuple[str, ...]) -> Iterable[Text]:
     for frame in failure.frames:
         if frame.code:
             yield Text(frame.code, None, frame.log_line)
+        yield Text(frame.function, None, frame.log_line)
 
 
 def case_of_incident(incident: Incident, lines: Iterable[Text] = ()) -> Case:

@@ -57,10 +57,10 @@ def _same_category(left: str, right: str) -> bool:
     return left == right or any(left in group and right in group for group in _ALIKE)
 
 
-def _same_type(expected: str | None, observed: str | None, plan: Plan) -> bool | None:
+def _same_type(expected: str | None, observed: list[str | None], plan: Plan) -> bool | None:
     if not expected or not observed:
         return None
-    return expected == observed or observed in plan.expected["types"]
+    return any(name == expected or name in plan.expected["types"] for name in observed)
 
 
 def judge(plan: Plan, result: Mapping[str, Any], output: str) -> tuple[bool, str, tuple[Aspect, ...]]:
@@ -69,13 +69,16 @@ def judge(plan: Plan, result: Mapping[str, Any], output: str) -> tuple[bool, str
     seen = case_of_incident(analyse_output(output))
     hung = error.get("kind") == "timeout"
     category = "hang_or_watchdog" if hung else seen.category
-    here = _short(error.get("root_type") or error.get("type")) or _short(seen.root_type)
+    # the pipeline's word first: it named the log's error too; the script's own where the pipeline has none
+    names = [_short(name) for name in (seen.root_type, seen.type, error.get("root_type"), error.get("type")) if name]
     there = _short(case.root_type or case.type)
     message = bool(plan.sign.pattern.search(f"{seen.root_type}: {seen.root_message}\n{output}")) if plan.sign else masked(case.root_message)[:300] in masked(output)
+    words = plan.recipe.symbols
+    met = next((word for word in words if any(word in name for name in seen.symbols) or word in output), None)
     aspects = [
-        Aspect("op", plan.recipe.op, plan.recipe.op, True),
+        Aspect("op", plan.recipe.op, met or plan.recipe.op, True if met or not words else None),
         Aspect("category", case.category, category, _same_category(case.category, category)),
-        Aspect("root error", there, here, None if hung else _same_type(there, here, plan)),
+        Aspect("root error", there, names[0] if names else None, None if hung else _same_type(there, names, plan)),
         Aspect("message", f"sign {plan.sign.id}" if plan.sign else masked(case.root_message)[:120], masked(seen.root_message)[:120] or None, hung or message),
     ]
     if case.kernel_family and seen.kernel_family:

@@ -1,12 +1,13 @@
 """An allocation that does not fit any more.
 
 The log's size is allocated again and again until one fails: that shows the words, not why the memory was full in the log.
+An error without a size comes from CUDA or a library beside torch: then cuDNN is called with nothing left.
 """
 
 from runtime import CannotTry, main, seeded
 
 # --- data ---
-PARAMETERS = {"tried_mib": 1024}
+PARAMETERS = {"by": "torch", "tried_mib": 1024}
 # --- end of data ---
 
 
@@ -21,11 +22,23 @@ def prepare(p, variant):
         return lambda: torch.empty(size, dtype=torch.uint8, device="cuda")
     kept = []
 
+    def beside_torch():
+        """What is left when torch has taken all: too little for cuDNN's handle."""
+        piece = 8 << 30
+        weight = torch.ones(16, 16, 3, 3, device="cuda", dtype=torch.bfloat16)
+        image = torch.ones(1, 16, 64, 64, device="cuda", dtype=torch.bfloat16)
+        while piece >= 2 << 20:
+            try:
+                kept.append(torch.empty(piece, dtype=torch.uint8, device="cuda"))
+            except torch.OutOfMemoryError:
+                piece //= 2
+        torch.nn.functional.conv2d(image, weight)
+
     def fill():
         for _ in range(total // size + 2):
             kept.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
 
-    return fill
+    return fill if p["by"] == "torch" else beside_torch
 
 
 if __name__ == "__main__":

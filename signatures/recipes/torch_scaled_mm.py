@@ -43,7 +43,11 @@ def prepare(p, variant):
             scales = [torch.ones(m, 1, device="cuda"), torch.ones(1, n, device="cuda")]
         else:
             scales = [torch.ones((), device="cuda"), torch.ones((), device="cuda")]
-    return lambda: torch._scaled_mm(left, right.t(), scale_a=scales[0], scale_b=scales[1], out_dtype=torch.bfloat16)
+
+    def scaled_mm():
+        return torch._scaled_mm(left, right.t(), scale_a=scales[0], scale_b=scales[1], out_dtype=torch.bfloat16)
+
+    return scaled_mm
 
 
 if __name__ == "__main__":

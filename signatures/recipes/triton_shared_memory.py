@@ -19,7 +19,7 @@ PARAMETERS = {"block_m": 256, "block_n": 256, "block_k": 128, "stages": 5, "warp
 if triton is not None:
 
     @triton.jit
-    def gemm_kernel(a, b, c, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    def tiled_product_kernel(a, b, c, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
         """One tile of c = a @ b; a is BLOCK_M x K, b is K x BLOCK_N."""
         rows, columns, inner = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
         total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -53,7 +53,7 @@ def prepare(p, variant):
         return lambda: torch.matmul(a, b)
 
     def launch():
-        gemm_kernel[(1,)](a, b, c, depth, m, n, k, num_stages=stages, num_warps=p["warps"])
+        tiled_product_kernel[(1,)](a, b, c, depth, m, n, k, num_stages=stages, num_warps=p["warps"])
 
     def check():
         if torch.isnan(c).any():
@@ -72,7 +72,7 @@ def compile_for(p, variant, target):
     pointer = {"float16": "*fp16", "bfloat16": "*bf16", "float32": "*fp32"}[p["dtype"]]
     signature = {"a": pointer, "b": pointer, "c": "*fp32", "K": "i32"}
     constants = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
-    return compile_triton(gemm_kernel, signature, constants, target, num_stages=stages, num_warps=p["warps"])
+    return compile_triton(tiled_product_kernel, signature, constants, target, num_stages=stages, num_warps=p["warps"])
 
 
 if __name__ == "__main__":
