@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from forensics.cli.offer import offered
 from forensics.cli.output import emit, let_go_of_stdout
 from forensics.errors import ExitCode, UsageError
 from forensics.report import FORMATS, render
@@ -77,6 +78,11 @@ Examples:
     show_default=True,
     help="Colours on the console; NO_COLOR is respected.",
 )
+@click.option(
+    "--redact/--no-redact",
+    default=None,
+    help="Replace secrets and the names of users and hosts; by default for html, markdown and github.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Only the verdict's line; no progress.")
 @click.option("--debug", is_flag=True, help="Let an error inside forensics end with its traceback.")
 def analyze(
@@ -91,6 +97,7 @@ def analyze(
     folders: tuple[str, ...],
     explain: bool,
     color: str,
+    redact: bool | None,
     quiet: bool,
     debug: bool,
 ) -> int:
@@ -119,7 +126,15 @@ def analyze(
     )
     code = exit_code(found)
     try:
-        text = render(found, format_, explain=explain, brief=quiet, color=_colored(color, output))
+        text = render(
+            found,
+            format_,
+            explain=explain,
+            brief=quiet,
+            color=_colored(color, output),
+            repro=offered(found, with_script=format_ == "html"),
+            redact=redact,
+        )
         emit(text.encode("utf-8", "replace"), output)
     except BrokenPipeError:  # `… | head`: the reader had enough, the verdict stands
         let_go_of_stdout()

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from forensics.report.blocks import ReproOffer
 
 #: what `render` can make, in the order of --help
-FORMATS = ("console", "json", "markdown", "html")
+FORMATS = ("console", "json", "markdown", "html", "github", "sarif", "junit")
+#: those that are handed on to others: redacted unless told otherwise
+PUBLIC = frozenset({"markdown", "html", "github"})
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "PUBLIC", "render"]
 
 
 def render(
@@ -25,27 +27,55 @@ def render(
     color: bool = False,
     width: int | None = None,
     repro: ReproOffer | None = None,
+    redact: bool | None = None,
 ) -> str:
-    """The report as text. explain: every finding and note; brief: only the verdict's line (console); color: ANSI colours
-    (console); width: columns (console; None: the terminal's); repro: what the repro floor offers. Raises UsageError for an
-    unknown format."""
-    if format == "json":
-        from forensics.report.json import write as write_json
+    """The report as text.
 
-        return write_json(incident, repro).decode("utf-8")
-    if format == "console":
-        from forensics.report.console import write as write_console
-        from forensics.report.view import view
+    explain: every finding and note; brief: only the verdict's line (console); color: ANSI colours (console); width: columns
+    (console; None: the terminal's); repro: what the repro floor offers; redact: replace secrets and names (None: where the
+    format is made to be handed on, see PUBLIC). Raises UsageError for an unknown format.
+    """
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r}", help="one of " + ", ".join(FORMATS))
+    redactor = None
+    if redact or (redact is None and format in PUBLIC):
+        from forensics.report.redact import Redactor
 
-        return write_console(view(incident, repro), explain=explain, brief=brief, color=color, width=width)
-    if format == "markdown":
-        from forensics.report.markdown import write as write_markdown
-        from forensics.report.view import view
+        redactor = Redactor(incident)
+    if format in ("json", "sarif", "junit"):
+        return _for_programs(incident, format, repro, redactor)
+    from forensics.report.view import view
 
-        return write_markdown(view(incident, repro), explain=explain)
+    seen = view(incident, repro)
     if format == "html":
         from forensics.report.html import write as write_html
-        from forensics.report.view import view
 
-        return write_html(view(incident, repro), repro)
-    raise UsageError(f"unknown format {format!r}", help="one of " + ", ".join(FORMATS))
+        return write_html(seen, repro, redactor)
+    if redactor is not None:
+        seen = redactor.value(seen)
+    if format == "markdown":
+        from forensics.report.markdown import write as write_markdown
+
+        return write_markdown(seen, explain=explain, redacted=redactor.summary() if redactor else "")
+    if format == "github":
+        from forensics.report.github import write as write_github
+
+        return write_github(seen, redacted=redactor.summary() if redactor else "")
+    from forensics.report.console import write as write_console
+
+    return write_console(seen, explain=explain, brief=brief, color=color, width=width)
+
+
+def _for_programs(incident: Incident, format: str, repro: ReproOffer | None, redactor: object) -> str:
+    """JSON, and what is made of it."""
+    from forensics.report.json import report_of, write
+
+    if format == "json":
+        return write(incident, repro, redactor).decode("utf-8")
+    if format == "sarif":
+        from forensics.report.sarif import write as write_sarif
+
+        return write_sarif(report_of(incident, repro), redactor)
+    from forensics.report.junit import write as write_junit
+
+    return write_junit(report_of(incident, repro), redactor)

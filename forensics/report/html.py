@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -19,6 +20,9 @@ from forensics.report.blocks import Lane, Quotes, ReproOffer, Section, Timeline,
 from forensics.report.naming import ROLES
 from forensics.report.surroundings import around
 
+if TYPE_CHECKING:
+    from forensics.report.redact import Redactor
+
 _PAGE = FilePath(__file__).parent / "page"
 #: of the timeline's drawing, in its own units
 WIDE, LANE, LEFT = 1000, 18, 110
@@ -26,23 +30,28 @@ WIDE, LANE, LEFT = 1000, 18, 110
 MOST_LANES = 512
 
 
-def write(view: View, repro: ReproOffer | None = None) -> str:
-    """The page. repro: its script is shown with a button to copy it."""
+def write(view: View, repro: ReproOffer | None = None, redactor: Redactor | None = None) -> str:
+    """The page. repro: its script is shown with a button to copy it; redactor: goes over everything, surroundings too."""
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     )
-    sections = [_with_surroundings(section) for section in view.sections]
+    view = replace(view, sections=tuple(_with_surroundings(section) for section in view.sections))
+    script_text = repro.script if repro else None
+    if redactor is not None:
+        view = redactor.value(view)
+        script_text = redactor.text(script_text) if script_text else None
     template = _environment().get_template("report.html.j2")
     return template.render(
         view=view,
-        answer=[section for section in sections if not section.detail],
-        details=[section for section in sections if section.detail],
+        answer=[section for section in view.sections if not section.detail],
+        details=[section for section in view.sections if section.detail],
         policy=policy,
         style=Markup(style),  # our own file, not a value
         script=Markup(script),
-        repro_script=repro.script if repro else None,
+        repro_script=script_text,
+        redacted=redactor.summary() if redactor else None,
         ranks=_ranks(view),
     )
 

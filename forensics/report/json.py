@@ -19,14 +19,15 @@ from forensics.report.blocks import ReproOffer
 SOFTWARE = ("torch", "cuda", "flashinfer", "nccl", "driver")
 
 
-def write(incident: judged.Incident, repro: ReproOffer | None = None) -> bytes:
-    """The report as indented UTF-8 JSON with a newline at its end."""
+def write(incident: judged.Incident, repro: ReproOffer | None = None, redactor: Any = None) -> bytes:
+    """The report as indented UTF-8 JSON with a newline at its end; redactor: goes over every value."""
     report = report_of(incident, repro)
     try:
-        text = msgspec.json.encode(report)
+        text = msgspec.json.encode(report if redactor is None else redactor.value(msgspec.to_builtins(report)))
     except (UnicodeEncodeError, ValueError):
         # lone surrogates from damaged input: replaced here, and only here, since they are rare
-        text = msgspec.json.encode(_repaired(msgspec.to_builtins(report)))
+        plain = msgspec.to_builtins(report)
+        text = msgspec.json.encode(repaired(plain if redactor is None else redactor.value(plain)))
     return msgspec.json.format(text, indent=2) + b"\n"
 
 
@@ -296,12 +297,12 @@ class _Writer:
         )
 
 
-def _repaired(value: Any) -> Any:
+def repaired(value: Any) -> Any:
     """The same with every lone surrogate replaced, whatever the depth."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
-        return {_repaired(key): _repaired(one) for key, one in value.items()}
+        return {repaired(key): repaired(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_repaired(one) for one in value]
+        return [repaired(one) for one in value]
     return value

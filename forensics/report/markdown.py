@@ -38,14 +38,15 @@ _VERBATIM = frozenset({"What", "Seen as", "Seen", "Read"})
 _FOLDED = frozenset({"evidence"})
 
 
-def write(view: View, *, explain: bool = False) -> str:
-    """The report; explain: with the sections of detail, folded."""
+def write(view: View, *, explain: bool = False, redacted: str = "") -> str:
+    """The report; explain: with the sections of detail, folded; redacted: what was replaced, in words."""
     lines = [f"## {view.mark} {view.status}: {escape(view.title)}", ""]
     lines += [f"**Category** {code(view.category)} · **confidence** {view.confidence}", ""]
     for section in view.sections:
         if not section.detail or explain:
             lines += _section(section)
-    lines.append("*Text in code blocks is quoted from the log.*")
+    note = f" Redacted: {redacted}." if redacted else ""
+    lines.append(f"*Text in code blocks is quoted from the log.{note}*")
     return "\n".join(lines) + "\n"
 
 
