@@ -37,7 +37,11 @@ _GO = ("panic: ", "fatal error: ")
 _GOROUTINE = "goroutine "
 _JAVA = 'Exception in thread "'
 _JVM = "A fatal error has been detected by the Java Runtime Environment"
-_FORTRAN = ("Fortran runtime error:", "forrtl: severe", "forrtl: error", "Program received signal SIG", "Accelerator Fatal Error:", "FATAL ERROR: data in", "FATAL ERROR: variable in data clause", "call to cu", "The accelerator does not match the profile for which")
+_PROFILE = "The accelerator does not match the profile for which"
+_FORTRAN = (
+    "Fortran runtime error:", "forrtl: severe", "forrtl: error", "Program received signal SIG", "Accelerator Fatal Error:",
+    "FATAL ERROR: data in", "FATAL ERROR: variable in data clause", _PROFILE,
+)
 _COMPILED = "This file was compiled: -"
 _JULIA = ("ERROR: LoadError: ", "signal (11", "signal (6", "signal (7")
 _NODE = "FATAL ERROR: "
@@ -46,7 +50,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_RUST.encode(), 0, 60, "panics"), Anchor(b"panic: ", 1, 60, "panics"), Anchor(b"goroutine 1 [", 2, 40, "panics"),
     Anchor(b"all goroutines are asleep", 1, 40, "panics"), Anchor(b"fatal error: unexpected signal", 1, 60, "panics"),
     Anchor(_JAVA.encode(), 0, 60, "panics"), Anchor(_JVM.encode(), 1, 20, "panics"), Anchor(b"SIGSEGV: segmentation violation", 1, 40, "panics"),
-    *(Anchor(text.encode(), 1, 20, "panics") for text in (*_FORTRAN[:7], _FORTRAN[8], _COMPILED, *_JULIA, _NODE)),
+    *(Anchor(text.encode(), 1, 20, "panics") for text in (*_FORTRAN, _COMPILED, *_JULIA, _NODE)),
 )
 
 _PANIC = Lazy(r"thread '(?P<thread>[^']{0,120})'(?: \(\d+\))? panicked at (?:'(?P<old>.{0,2000})', )?(?P<file>[^\s:']{1,300}):(?P<line>\d+)(?::\d+)?:?\s*$")
@@ -156,7 +160,7 @@ def _java(intake: Intake) -> list[Event]:
 
 def _fortran(intake: Intake) -> list[Event]:
     events = []
-    for index in hits(intake, *_FORTRAN[:7], _FORTRAN[8]):
+    for index in hits(intake, *_FORTRAN):
         line = intake.lines[index]
         literal = next((t for t in _FORTRAN if t in line.text), None)
         if literal is None or not (line.text.lstrip().startswith(literal) or literal.startswith("forrtl")):
@@ -167,7 +171,7 @@ def _fortran(intake: Intake) -> list[Event]:
             events.append(make(EventKind.FATAL_SIGNAL, line, parser="panics", type=signal[1], message=signal[0], fields=fields))
             continue
         words, last = _with_details(intake, index, line, fields)
-        kind = "Accelerator Fatal Error" if literal == _FORTRAN[8] else literal.rstrip(":") if literal.startswith(("Fortran", "Accelerator", "FATAL", "The acc")) else "forrtl"
+        kind = "Accelerator Fatal Error" if literal == _PROFILE else literal.rstrip(":") if literal.startswith(("Fortran", "Accelerator", "FATAL", "The acc")) else "forrtl"
         named = signal_in(words) if kind == "forrtl" and "SIG" in words else None
         events.append(make(EventKind.FATAL_SIGNAL if named else EventKind.NATIVE, line, last, parser="panics", type=named or kind, message=words, fields=fields))
     return events

@@ -77,7 +77,8 @@ def _one(event: Event) -> str:
         path = ">".join([names[0], "…", names[-1]] if len(names) > 2 else names)
         words.append(f"frames={len(names)} {path}")
     fields = ", ".join(f"{k}={_value(v)}" for k, v in event.fields.items())
-    return " ".join(words) + " | " + event.message.replace("\n", "\\n") + "\n    " + fields
+    text = (" ".join(words) + " | " + event.message.replace("\n", "\\n")).rstrip()
+    return f"{text}\n    {fields}" if fields else text
 
 
 def _value(value: Any) -> str:
