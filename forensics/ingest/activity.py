@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine, Rank, RankActivity
 
-_STEP = re.compile(r"\b(?:global_step|step|iteration|iter|Step|Iteration|Iter)[ =:#]{0,3}\[? {0,8}(\d{1,9})\b")
+_STEP = Pattern(r"\b(?:global_step|step|iteration|iter|Step|Iteration|Iter)[ =:#]{0,3}\[? {0,8}(\d{1,9})\b")
 
 
 class _Seen:

@@ -6,36 +6,40 @@ moment("1129 20:15:34.123")       -> (28757734.123, "wall_no_year", 0.001): seco
 
 from __future__ import annotations
 
-import re
-from datetime import date
 from functools import lru_cache
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.source import Clock
 
 _MONTHS = {
     m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
 }
-_EPOCH = date(1970, 1, 1).toordinal()
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 _CLOCK = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
 _FORMS = (
-    re.compile(r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)[T ]" + _CLOCK + r"(?P<z>Z|[+\-]\d\d:?\d\d)?$"),
-    re.compile(r"(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d{4})[- ]" + _CLOCK + "$"),
-    re.compile(r"(?P<m>\d\d)-?(?P<d>\d\d) " + _CLOCK + "$"),
-    re.compile(r"[A-Z][a-z]{2} (?P<b>[A-Z][a-z]{2}) +(?P<d>\d{1,2}) " + _CLOCK + r" (?P<y>\d{4})$"),
-    re.compile(r"(?P<b>[A-Z][a-z]{2}) {0,2}(?P<d>\d{1,2}) " + _CLOCK + "$"),
-    re.compile(_CLOCK + "$"),
+    Pattern(r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)[T ]" + _CLOCK + r"(?P<z>Z|[+\-]\d\d:?\d\d)?$"),
+    Pattern(r"(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d{4})[- ]" + _CLOCK + "$"),
+    Pattern(r"(?P<m>\d\d)-?(?P<d>\d\d) " + _CLOCK + "$"),
+    Pattern(r"[A-Z][a-z]{2} (?P<b>[A-Z][a-z]{2}) +(?P<d>\d{1,2}) " + _CLOCK + r" (?P<y>\d{4})$"),
+    Pattern(r"(?P<b>[A-Z][a-z]{2}) {0,2}(?P<d>\d{1,2}) " + _CLOCK + "$"),
+    Pattern(_CLOCK + "$"),
 )
-_LLAMA = re.compile(r"(\d{1,4})\.(\d\d)\.(\d{3})\.(\d{3})$")
-_NUMBER = re.compile(r"\d{1,19}(?:\.\d{1,9})?$")
+_LLAMA = Pattern(r"(\d{1,4})\.(\d\d)\.(\d{3})\.(\d{3})$")
+_NUMBER = Pattern(r"\d{1,19}(?:\.\d{1,9})?$")
 
 
 @lru_cache(maxsize=4096)
 def _day(year: int, month: int, day: int) -> int | None:
-    try:
-        return (date(year, month, day).toordinal() - _EPOCH) * 86400
-    except ValueError:
+    """Seconds from 1970 to the start of a day; None where the calendar has no such day."""
+    if not (1 <= month <= 12 and year >= 1):
         return None
+    if not 1 <= day <= _DAYS[month - 1] + (month == 2 and _is_leap(year)):
+        return None
+    before = year - 1
+    days = before * 365 + before // 4 - before // 100 + before // 400 - 719162
+    days += sum(_DAYS[: month - 1]) + (month > 2 and _is_leap(year)) + day - 1
+    return days * 86400
 
 
 @lru_cache(maxsize=1024)

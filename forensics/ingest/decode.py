@@ -7,10 +7,11 @@ visible(" 10%|#   | 1/9\\r 20%|##  | 2/9\\rboom")     -> [" 20%|##  | 2/9", "boo
 from __future__ import annotations
 
 import codecs
-import re
+
+from forensics.ingest.pattern import Pattern
 
 #: CSI, OSC (titles, links), APC (Buildkite's times) and two-byte escapes; the same with a lost or a spelled-out ESC
-_ESCAPES = re.compile(
+_ESCAPES = Pattern(
     r"(?:\x1b|\^\[|\u241b)\[[0-9;:?]{0,32}[ -/]?[@-~]"
     r"|\x1b[\]_P^X][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)"
     r"|\x1b[ -/]?[0-~]"
@@ -18,8 +19,8 @@ _ESCAPES = re.compile(
     r"|\[(?:0|1|0;0|[0-9];[39][0-7]|[39][0-7]|[0-9];[0-9];[39][0-7])m(?!\])"
 )
 #: a progress bar's end with something glued behind it: "…3/9 [00:01<00:03, 1.2it/s]Traceback"
-_GLUED = re.compile(r"(?:(?<=it/s\])|(?<=s/it\]))(?:(?=[^\s,|\]])|(?= {0,8}(?:Traceback \(|\[rank\d)))")
-_BAR = re.compile(r"\d{1,3}%\|| \d{1,9}/\d{1,9} \[|\d{1,3}% Completed")
+_GLUED = Pattern(r"(?:(?<=it/s\])|(?<=s/it\]))(?:(?=[^\s,|\]])|(?= {0,8}(?:Traceback \(|\[rank\d)))")
+_BAR = Pattern(r"\d{1,3}%\|| \d{1,9}/\d{1,9} \[|\d{1,3}% Completed")
 #: of a line with very many carriage returns only so many visible lines are kept (the first and the last ones)
 _MOST_SEGMENTS = 40
 

@@ -1,16 +1,14 @@
 """The table of line prefixes (`signatures/dialects/`). In: the left end of a line; out: who wrote it and when. Sample:
 
 peel("[rank3]:[E1129 20:15:34.123 ProcessGroupNCCL.cpp:632] boom", rows)
--> Peeled(text="boom", captures={"rank": "3", "level": "E", …}, dialects=["torch.rank", "torch.cpp"])
+-> Peeled(text="boom", captures={"rank": "3", "level": "E", …}, dialects=("torch.rank", "torch.cpp"))
 """
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from forensics import data
 
@@ -21,23 +19,31 @@ _ALIAS = re.compile(r"_\d$")
 #: an outer stamp stays: every line has it, and it is one clock; everything else is known best by the innermost
 _OUTER_WINS = frozenset(("time", "node"))
 _JSON_CAP = 1 << 20
+#: lines of a source that are asked for weak prefixes
+_VOTERS = 60
 
 
-@dataclass(slots=True)
 class Dialect:
-    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none)."""
+    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none); weak, keep, json: see
+    signatures/dialects/README.md."""
 
-    id: str
-    title: str
-    regex: str
-    starts: str = ""
-    hint: str = ""
-    weak: bool = False
-    keep: bool = False
-    json: dict[str, list[str]] = field(default_factory=dict)
-    examples: list[dict[str, Any]] = field(default_factory=list)
-    counterexamples: list[dict[str, Any]] = field(default_factory=list)
-    _compiled: re.Pattern[str] | None = None
+    __slots__ = (
+        "_compiled", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "starts", "title", "weak",
+    )  # fmt: skip
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.id: str = row["id"]
+        self.title: str = row["title"]
+        self.regex: str = row["regex"]
+        self.starts: str = row.get("starts", "")
+        self.second: frozenset[str] = frozenset(_letters(row.get("second", "")))
+        self.hint: str = row.get("hint", "")
+        self.weak: bool = row.get("weak", False)
+        self.keep: bool = row.get("keep", False)
+        self.json: dict[str, list[str]] = row.get("json", {})
+        self.examples: list[dict[str, Any]] = row.get("examples", [])
+        self.counterexamples: list[dict[str, Any]] = row.get("counterexamples", [])
+        self._compiled: re.Pattern[str] | None = None
 
     def match(self, text: str, at: int) -> re.Match[str] | None:
         """The prefix at position `at`, compiled on first use."""
@@ -46,15 +52,14 @@ class Dialect:
         return self._compiled.match(text, at)
 
 
-@dataclass(slots=True)
-class Peeled:
-    """What the prefixes said. captures: group name to text; axes: "TP1 DP0" texts in order; dialects: row ids, outermost first."""
+class Peeled(NamedTuple):
+    """What the prefixes said. captures: group name to text; axes: "TP1 DP0" texts in order; dialects: row ids, outermost first;
+    rank_at: where the first group that names a rank stands in the line."""
 
     text: str
-    captures: dict[str, str] = field(default_factory=dict)
+    captures: dict[str, str]
     axes: str = ""
-    dialects: list[str] = field(default_factory=list)
-    #: where the first rank-bearing group stands in the line, for a cheap search of later sightings
+    dialects: tuple[str, ...] = ()
     rank_at: tuple[int, int] | None = None
 
 
@@ -64,7 +69,7 @@ def rows() -> tuple[Dialect, ...]:
     found = []
     for _, content in data.folder("dialects"):
         for row in content.get("dialect", ()):
-            found.append(Dialect(**row))
+            found.append(Dialect(row))
     return tuple(found)
 
 
@@ -119,7 +124,7 @@ class Table:
             if row.keep:
                 break
             at = found.end()
-        return Peeled(line[at:], captures, " ".join(axes), used, rank_at)
+        return Peeled(line[at:], captures, " ".join(axes), tuple(used), rank_at)
 
 
 def _first(
@@ -127,6 +132,8 @@ def _first(
 ) -> tuple[Dialect | None, re.Match[str] | None]:
     """The first row that fits here. A weak row fits once a line."""
     for row in group:
+        if row.second and line[at + 1 : at + 2] not in row.second:
+            continue
         if row.hint and line.find(row.hint, at, at + _HINT_REACH) < 0:
             continue
         if row.weak and row.id in used:
@@ -160,6 +167,8 @@ def _from_json(row: Dialect, text: str) -> Peeled | None:
     text = text.rstrip()
     if not text.endswith("}") or len(text) > _JSON_CAP:
         return None
+    import json
+
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -197,16 +206,21 @@ def _lookup(content: dict[str, Any], paths: list[str]) -> str | None:
 def votes(lines: list[str]) -> frozenset[str]:
     """Ids of the weak rows that at least half of these lines carry (and at least three of them)."""
     sample = [line for line in lines if line.strip()]
+    sample = sample[:: max(1, len(sample) // _VOTERS)]
     if len(sample) < 3:
         return frozenset()
-    strong = Table()
+    weak = [(row, frozenset(_letters(row.starts))) for row in rows() if row.weak]
+    strong: Table | None = None
     counts: dict[str, int] = {}
     for line in sample:
-        rest = strong.peel(line).text
-        for row in rows():
-            if row.weak:
-                found = row.match(line, 0) or row.match(rest, 0)
-                if found is not None and found.end() > 0:
-                    counts[row.id] = counts.get(row.id, 0) + 1
-    best = {name: n for name, n in counts.items() if n * 2 >= len(sample) and n >= 3}
-    return frozenset(best)
+        rest = None
+        for row, starts in weak:
+            found = row.match(line, 0) if line[0] in starts else None
+            if found is None or found.end() == 0:
+                if rest is None:
+                    strong = strong or Table()
+                    rest = strong.peel(line).text
+                found = row.match(rest, 0) if rest != line and rest[:1] in starts else None
+            if found is not None and found.end() > 0:
+                counts[row.id] = counts.get(row.id, 0) + 1
+    return frozenset(name for name, n in counts.items() if n * 2 >= len(sample) and n >= 3)

@@ -6,13 +6,11 @@ list(open_all(["logs/", "a.tar.gz"], options, skipped))
 
 from __future__ import annotations
 
-import glob
 import io
 import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from forensics.ingest.options import ReadOptions
@@ -27,16 +25,16 @@ _BLOB_CAP = 256 * 1024 * 1024
 _PICKLE = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 
 
-@dataclass(slots=True)
 class Opened:
     """One input, open. name: for people; path, size: of a plain uncompressed regular file (ranges of it can be read), else None;
     blob: the whole content where it is no log but evidence (flight recorder dumps)."""
 
-    name: str
-    stream: Plain
-    path: str | None = None
-    size: int | None = None
-    blob: bytes | None = None
+    __slots__ = ("blob", "name", "path", "size", "stream")
+
+    def __init__(
+        self, name: str, stream: Plain, path: str | None = None, size: int | None = None, blob: bytes | None = None
+    ) -> None:
+        self.name, self.stream, self.path, self.size, self.blob = name, stream, path, size, blob
 
 
 def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -> list[str]:
@@ -50,9 +48,11 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
             for top, folders, files in os.walk(name):
                 folders[:] = sorted(f for f in folders if not f.startswith("."))
                 found.extend(os.path.join(top, file) for file in sorted(files) if not file.startswith("."))
-        elif os.path.lexists(name) or not glob.has_magic(name):
+        elif os.path.lexists(name) or not any(letter in name for letter in "*?["):
             found.append(name)
         else:
+            import glob
+
             matches = sorted(glob.glob(name, recursive=True))
             if not matches:
                 skipped.append(Skipped(name, "no file matches this pattern"))

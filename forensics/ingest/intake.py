@@ -7,27 +7,37 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from forensics.model.source import LogLine, LogSource, Note, RankActivity, Skipped, Span
 
 
-@dataclass(slots=True)
 class Intake:
     """Retained lines of all sources, ordered by (source, number): not every line of a big log is here, a jump in `number`
-    shows a hole. Several lines may share a number (carriage returns, a JSON message with line feeds). marks: anchor literal
-    -> indices into `lines`; activity: first and last sighting of each rank."""
+    shows a hole. Several lines may share a number (carriage returns, a JSON message with line feeds).
 
-    sources: tuple[LogSource, ...] = ()
-    lines: list[LogLine] = field(default_factory=list)
-    marks: dict[bytes, list[int]] = field(default_factory=dict)
-    activity: tuple[RankActivity, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    notes: list[Note] = field(default_factory=list)
-    #: binary side inputs (flight recorder dumps): (name, content)
-    blobs: tuple[tuple[str, bytes], ...] = ()
-    #: (source, line number of the last copy that was kept) -> how many more of the same were seen and not kept
-    repeats: dict[tuple[int, int], int] = field(default_factory=dict)
+    marks: anchor literal -> indices into `lines`; activity: first and last sighting of each rank; blobs: binary side inputs
+    (flight recorder dumps), name and content; repeats: (source, line number of the last copy that was kept) -> how many more of
+    the same were seen and not kept.
+    """
+
+    __slots__ = ("activity", "blobs", "lines", "marks", "notes", "repeats", "skipped", "sources")
+
+    def __init__(
+        self,
+        sources: tuple[LogSource, ...] = (),
+        lines: list[LogLine] | None = None,
+        marks: dict[bytes, list[int]] | None = None,
+        activity: tuple[RankActivity, ...] = (),
+        skipped: tuple[Skipped, ...] = (),
+        notes: list[Note] | None = None,
+        blobs: tuple[tuple[str, bytes], ...] = (),
+        repeats: dict[tuple[int, int], int] | None = None,
+    ) -> None:
+        self.sources, self.activity, self.skipped, self.blobs = sources, activity, skipped, blobs
+        self.lines: list[LogLine] = [] if lines is None else lines
+        self.marks: dict[bytes, list[int]] = {} if marks is None else marks
+        self.notes: list[Note] = [] if notes is None else notes
+        self.repeats: dict[tuple[int, int], int] = {} if repeats is None else repeats
 
     def between(self, span: Span) -> Sequence[LogLine]:
         """The retained lines of a span."""

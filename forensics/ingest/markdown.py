@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-import re
+from forensics.ingest.pattern import Pattern
 
-_FENCE = re.compile(r" {0,8}(?:> ?){0,3} {0,8}(`{3,10}|~{3,10}) {0,4}([\w+.#-]{0,30})[^`]{0,200}$")
-_HEADING = re.compile(r"(?:#{1,6} \S|\*\*[^*]{2,80}\*\*|- \[[ xX]\] |<details|<summary|</details|!\[|<!-- )")
+_FENCE = Pattern(r" {0,8}(?:> ?){0,3} {0,8}(`{3,10}|~{3,10}) {0,4}([\w+.#-]{0,30})[^`]{0,200}$")
+_HEADING = Pattern(r"(?:#{1,6} \S|\*\*[^*]{2,80}\*\*|- \[[ xX]\] |<details|<summary|</details|!\[|<!-- )")
 _TRACE = ("Traceback (most recent call last):", '  File "', "CUDA error", "RuntimeError:", "ncclSystemError")
 _MOST_LINES = 20_000
 

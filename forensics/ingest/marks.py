@@ -21,7 +21,7 @@ def marks_of(lines: Sequence[LogLine], literals: Iterable[bytes], kind: str = "a
     marks: dict[bytes, list[int]] = {}
     if not wanted or not lines:
         return marks
-    search = engine(wanted, kind)
+    search = engine(wanted, kind, sum(len(line.raw) + 1 for line in lines))
     starts: list[int] = []
     parts: list[bytes] = []
     first = size = 0

@@ -6,10 +6,11 @@ ReadOptions(whole_below=0)      # never keep a whole input, only what anchors as
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from forensics.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadOptions:
     """All sizes in bytes, all counts in lines.
 

@@ -11,15 +11,16 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine, Rank
 
 #: as people order them; an axis not named here follows by name
 _ORDER = ("dp", "pp", "tp", "ep", "cp", "dcp", "pcp", "attn_cp", "moe_dp")
 #: processes that serve the ranks but are none
-_NO_RANK = re.compile(
+_NO_RANK = Pattern(
     r"(?:Engine_?Core|API_?Server|DPCoordinator|StageEngineCore|TaskRunner|raylet|autoscaler|gcs_server)", re.I
 )
-_AXIS = re.compile(r"([A-Z][A-Z_]{0,10}?)_?([\dO]{1,5})(?![A-Z\d])")
+_AXIS = Pattern(r"([A-Z][A-Z_]{0,10}?)_?([\dO]{1,5})(?![A-Z\d])")
 
 
 @lru_cache(maxsize=4096)
@@ -101,23 +102,25 @@ def _int(text: str | None) -> int | None:
 #: the whole name must be made like this: a rank number somewhere in a long name is more often a count or a size
 _WORD = r"(?:[a-z]{1,20}[_.-]){0,2}"
 _TAIL = r"(?:[_.-](?:log|txt|out|err|stdout|stderr)){0,3}$"
-_NAMES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?:^|[/\\])attempt_\d{1,3}[/\\](\d{1,4})[/\\](?:std(?:out|err)|error)"), "local"),
-    (re.compile(rf"(?:^|[/\\]){_WORD}(?:global[_-]?)?rank[_.-]?(\d{{1,6}}){_TAIL}", re.I), "rank"),
-    (re.compile(rf"(?:^|[/\\]){_WORD}local[_-]?rank[_-]?(\d{{1,6}}){_TAIL}", re.I), "local"),
-    (re.compile(r"(?:^|[/\\])rank[_-]?(\d{1,6})[/\\][^/\\]{1,80}$", re.I), "rank"),
+#: (words one of which the name must hold, the form, what its number is)
+_NAMES: tuple[tuple[tuple[str, ...], Pattern[str], str], ...] = (
+    (("attempt_",), Pattern(r"(?:^|[/\\])attempt_\d{1,3}[/\\](\d{1,4})[/\\](?:std(?:out|err)|error)"), "local"),
+    (("rank",), Pattern(rf"(?:^|[/\\]){_WORD}(?:global[_-]?)?rank[_.-]?(\d{{1,6}}){_TAIL}"), "rank"),
+    (("rank",), Pattern(rf"(?:^|[/\\]){_WORD}local[_-]?rank[_-]?(\d{{1,6}}){_TAIL}"), "local"),
+    (("rank",), Pattern(r"(?:^|[/\\])rank[_-]?(\d{1,6})[/\\][^/\\]{1,80}$"), "rank"),
     (
-        re.compile(
+        ("slurm", "srun", "log-", "log_", "task", "out-", "out_", "output"),
+        Pattern(
             r"(?:^|[/\\])(?:slurm|srun|log|task|out(?:put)?)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$"
         ),
         "task",
     ),
-    (re.compile(r"(?:^|[/\\])(\d{1,4})[/\\](?:rank_)?std(?:out|err)(?:\.\w{1,4})?$"), "local"),
-    (re.compile(r"(?:^|[/\\])(?:std(?:out|err)[_.-])(\d{1,4})(?:\.\w{1,4})?$"), "local"),
-    (re.compile(r"(?:^|[/\\])pods[/\\][\w.-]{1,60}_([\w-]{1,80}-\d{1,4})_[0-9a-f-]{8,40}[/\\]"), "pod"),
+    (("std",), Pattern(r"(?:^|[/\\])(\d{1,4})[/\\](?:rank_)?std(?:out|err)(?:\.\w{1,4})?$"), "local"),
+    (("std",), Pattern(r"(?:^|[/\\])(?:std(?:out|err)[_.-])(\d{1,4})(?:\.\w{1,4})?$"), "local"),
+    (("pods",), Pattern(r"(?:^|[/\\])pods[/\\][\w.-]{1,60}_([\w-]{1,80}-\d{1,4})_[0-9a-f-]{8,40}[/\\]"), "pod"),
 )
-_NAME_AXES = re.compile(rf"(?:^|[/\\]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}}[_.-]?){{1,5}}){_TAIL}", re.I)
-_SIBLING = re.compile(r"(?:^|[/\\])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
+_NAME_AXES = Pattern(rf"(?:^|[/\\]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}}[_.-]?){{1,5}}){_TAIL}")
+_SIBLING = Pattern(r"(?:^|[/\\])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
 
 
 class Siblings:
@@ -127,30 +130,32 @@ class Siblings:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._numbers: dict[str, set[str]] = {}
-        for name in names:
+        several = list(names)
+        for name in several if len(several) > 1 else ():
             found = _SIBLING.search(name)
             if found:
                 self._numbers.setdefault(found[1][: -len(found[2])], set()).add(found[2])
 
     def pod_of(self, name: str) -> str | None:
         """The pod's name, where at least two inputs differ in its number only."""
-        found = _SIBLING.search(name)
+        found = _SIBLING.search(name) if self._numbers else None
         return found[1] if found and len(self._numbers.get(found[1][: -len(found[2])], ())) > 1 else None
 
 
 def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
     """The rank that a file's name gives to lines without one; None where it gives none."""
-    name = re.sub(r"\.(?:gz|zst|xz|bz2)$", "", name)
-    found = _NAME_AXES.search(name)
-    if found:
-        axes = tuple(sorted((a.lower(), int(n)) for a, n in re.findall(r"([a-zA-Z]{2})[_-]?(\d{1,4})", found[1])))
+    for ending in (".gz", ".zst", ".xz", ".bz2"):
+        name = name.removesuffix(ending)
+    small = name.lower()
+    base = small.replace("\\", "/").rsplit("/", 1)[-1]
+    if any(axis in base for axis in ("tp", "dp", "pp", "ep", "cp")) and (found := _NAME_AXES.search(small)):
+        axes = tuple(sorted((axis, int(n)) for axis, n in re.findall(r"([a-z]{2})[_-]?(\d{1,4})", found[1])))
         return _rank(label_of(axes), None, axes, None, None)
-    for form, kind in _NAMES:
-        found = form.search(name)
-        if found is None:
+    for words, form, kind in _NAMES:
+        if not any(word in small for word in words) or not (found := form.search(small)):
             continue
         if kind == "pod":
-            return _pod(found[1])
+            return _pod(name[found.start(1) : found.end(1)])
         index = int(found[1])
         if kind == "local":
             return _rank(f"local rank {index}", None, (("local", index),), None, None)
@@ -163,10 +168,8 @@ def _pod(pod: str) -> Rank:
     return _rank(f"pod {pod}", None, (("pod", int(pod.rsplit("-", 1)[1])),), pod, None)
 
 
-_TP_SIZE = re.compile(
-    r"(?:tp_size|tensor[-_](?:model[-_])?parallel[-_]size|--tp-size|--tp|-tp)[=: '\"]{1,3}(\d{1,4})\b"
-)
-_NODES = re.compile(r"(?:--nnodes?|nnodes|min_nodes)[=: ]{1,3}(\d{1,5})\b|--standalone\b")
+_TP_SIZE = Pattern(r"(?:tp_size|tensor[-_](?:model[-_])?parallel[-_]size|--tp-size|--tp|-tp)[=: '\"]{1,3}(\d{1,4})\b")
+_NODES = Pattern(r"(?:--nnodes?|nnodes|min_nodes)[=: ]{1,3}(\d{1,5})\b|--standalone\b")
 
 
 def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:

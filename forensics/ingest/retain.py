@@ -10,16 +10,16 @@ a reserve for rare literals, a ring for the last.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from forensics.ingest.pattern import Pattern
 from forensics.ingest.wants import Wants
 
 _DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
-_WHO = re.compile(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d{1,10})")
+_WHO = Pattern(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d{1,10})")
 #: copies of one template that are kept whatever they say
 _COPIES = 3
 #: kept of one template for different ranks or next words

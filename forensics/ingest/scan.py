@@ -9,7 +9,6 @@ line: the engine finds hits, line feeds are counted between them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from forensics.ingest.options import ReadOptions
@@ -31,13 +30,13 @@ class Stream(Protocol):
     def readinto(self, buffer: memoryview, /) -> int: ...
 
 
-@dataclass(slots=True)
 class Scanned:
     """bytes, lines: of the source or piece; long_lines: lines that did not fit into the buffer."""
 
-    bytes: int = 0
-    lines: int = 0
-    long_lines: int = 0
+    __slots__ = ("bytes", "lines", "long_lines")
+
+    def __init__(self) -> None:
+        self.bytes = self.lines = self.long_lines = 0
 
 
 class _LongLine:

@@ -14,7 +14,7 @@ def _first(text: str, row: Dialect) -> LogLine:
     return LineMaker(0, None, sample).parse(1, text)[0]
 
 
-def _dialects(text: str, row: Dialect) -> list[str]:
+def _dialects(text: str, row: Dialect) -> tuple[str, ...]:
     from forensics.ingest.dialects import Table
 
     return Table(frozenset([row.id])).peel(text).dialects
