@@ -36,5 +36,12 @@ def between(version: str, first: str | None, last: str | None) -> bool:
         return False
     if last is None:
         return True
-    top, mine = order(last), order(version)
-    return mine <= top or mine[0][: len(top[0])] == top[0]
+    if order(version) <= order(last):
+        return True
+    top = _numbers(last)
+    return bool(top) and (_numbers(version) + (0,) * len(top))[: len(top)] == top
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = _VERSION.match(version.strip())
+    return tuple(int(n) for n in found[1].split(".")) if found else ()

@@ -74,7 +74,7 @@ NAMES = [
     ("void deep_gemm::sm90_fp8_gemm_1d2d_impl<(cute::UMMA::Major)0, 0u, 4096u, 7168u, 1u, 64u, 128u, 128u, 128u>(float*)", "deepgemm", "gemm", {"a": "fp8_e4m3", "out": "bf16"}, (64, 128, 128), ("sm_90a",)),
     ("void deep_gemm::sm100_fp8_fp4_gemm_1d1d_impl<(cute::UMMA::Major)0>(int*)", "deepgemm", "gemm", {"a": "fp8_e4m3", "b": "mxfp4"}, (), ("sm_100f",)),
     ("void deep_gemm::sm100_paged_mqa_logits<1u>(int)", "deepgemm", "indexer logits", {"a": "fp8_e4m3"}, (), ("sm_100f",)),
-    ("kernel.fp8_m_grouped_gemm.0123456789ab", "deepgemm_file", "grouped gemm", {"a": "fp8_e4m3"}, (), ("sm_100a",)),
+    ("kernel.fp8_m_grouped_gemm.0123456789ab", "deepgemm_file", "grouped gemm", {"a": "fp8_e4m3"}, (), ("sm_100f",)),
     ("void marlin::Marlin<__nv_bfloat16, 1125899906843648l, 128, 1, 4, 8, false, 4, 2, false>(int4 const*)", "marlin", "gemm", {"a": "bf16", "b": "uint4"}, (16, 64, 128), ()),
     ("void marlin_moe_wna16::Marlin<1125899906909960l, 562949953487106l, 1125899906909960l, 2814749767106568l, 128, 4, 4, 8, false, 4, 2, false>(int4 const*)",
      "marlin", "moe gemm", {"a": "bf16", "b": "fp4_e2m1"}, (64, 64, 128), ()),

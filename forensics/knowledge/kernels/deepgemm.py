@@ -32,7 +32,7 @@ def decode(name: str) -> KernelName | None:
     if found := _FILE.match(name):
         build = KernelBuilder(name, "deepgemm_file", "grouped gemm")
         _fp8(build, "fp8")
-        build.arch("sm_100a")
+        build.arch("sm_100f")
         build.family, build.sentence = "fi.deepgemm_cubins", "DeepGEMM grouped FP8 GEMM, prebuilt for FlashInfer"
         return build.done()
     if ("gemm" in name or "logits" in name) and (found := _NAME.match(name)):
