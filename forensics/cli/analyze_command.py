@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from forensics.cli.offer import offered
-from forensics.cli.output import emit, let_go_of_stdout
+from forensics.cli.output import colored, emit, let_go_of_stdout
 from forensics.errors import ExitCode, UsageError
 from forensics.report import FORMATS, render
 
@@ -131,7 +131,7 @@ def analyze(
             format_,
             explain=explain,
             brief=quiet,
-            color=_colored(color, output),
+            color=colored(color, output),
             repro=offered(found, with_script=format_ == "html"),
             redact=redact,
         )
@@ -184,14 +184,6 @@ def _understood(found: Incident) -> bool:
     facts, it = found.facts, found.coverage
     timed = any(one.clock.kind != "none" for one in (found.sources or it.sources))
     return bool(timed or found.ranks or facts.engine or facts.gpu or found.findings or it.claimed_lines)
-
-
-def _colored(color: str, output: str | None) -> bool:
-    if color != "auto":
-        return color == "always"
-    if output or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def _time(text: str | None, option: str) -> float | None:

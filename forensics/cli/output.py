@@ -20,6 +20,15 @@ def emit(content: bytes, path: str | None = None) -> None:
         _to_file(content, path)
 
 
+def colored(color: str, output: str | None) -> bool:
+    """Whether to colour: as asked, else on a terminal. NO_COLOR and FORCE_COLOR as their conventions say."""
+    if color != "auto":
+        return color == "always"
+    if output or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
+
+
 def _to_stdout(content: bytes) -> None:
     if sys.stdout is None or sys.stdout.closed:
         raise ForensicsError(
