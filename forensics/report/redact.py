@@ -234,9 +234,8 @@ def _detect_secrets() -> Callable[[str], Iterable[str]]:
     except ImportError:
         return lambda text: ()
     guesses = ("Base64 High Entropy String", "Hex High Entropy String", "Secret Keyword", "Public IP (ipv4)")
-    plugins: list[Any] = [
-        made() for kind, made in get_mapping_from_secret_type_to_class().items() if kind not in guesses
-    ]
+    known: dict[str, Any] = get_mapping_from_secret_type_to_class()
+    plugins = [made() for kind, made in known.items() if kind not in guesses]
 
     def found(text: str) -> Iterable[str]:
         return [secret for plugin in plugins for secret in plugin.analyze_string(text[:20_000]) if len(secret) >= 8]

@@ -54,6 +54,6 @@ def test_the_command(forensics: Run, samples: Path) -> None:
     assert other.returncode == 1
     assert b"speculative_algorithm" in other.stdout
     told = json.loads(forensics("diff", str(good), str(bad), "--format", "json").stdout)
-    assert [one for one in told["changes"] if one["name"] == "speculative_algorithm"][0]["bad"] == "EAGLE"
+    assert next(one for one in told["changes"] if one["name"] == "speculative_algorithm")["bad"] == "EAGLE"
     assert forensics("diff", str(good), "no.log").returncode == 4
     assert b"| speculative" in forensics("diff", str(good), str(bad), "--format", "markdown").stdout
