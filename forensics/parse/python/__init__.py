@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
+from forensics.parse.python.at_lists import at_lists
 from forensics.parse.python.blocks import Block, blocks_of
 from forensics.parse.python.dumps import dumps_of
 from forensics.parse.python.events import event_of
@@ -28,6 +29,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"Exception ignored in", before=1, after=20, owner="python"),
     Anchor(b"(most recent call first)", before=3, after=200, owner="python"),
     Anchor(b"Fatal Python error: ", before=1, after=80, owner="python"),
+    Anchor(b".py(", before=12, after=12, owner="python"),
     Anchor(b"E       ", before=60, after=6, owner="python"),
     Anchor(b"!!!!!!!! KeyboardInterrupt !!!!!!!!", after=2, owner="python"),
     Anchor(b"Error: ", after=12, owner="python"),
@@ -51,16 +53,13 @@ def parse(intake: Intake) -> list[Event]:
     claimed: set[tuple[int, int]] = set()
     for first, end in regions(intake.lines):
         for lane in lanes_of(intake.lines, first, end):
-            for event in dumps_of(lane):
+            whole = [*dumps_of(lane), *at_lists(lane)]
+            if any(is_test_line(item.line.text) for item in lane.items):
+                whole += pytest_failures(lane)
+            for event in whole:
                 events.append(event)
                 claimed.update((event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1))
             _take(lane, events, claimed)
-            if any(is_test_line(item.line.text) for item in lane.items):
-                for event in pytest_failures(lane):
-                    events.append(event)
-                    claimed.update(
-                        (event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1)
-                    )
         for at in range(first, end):
             line = intake.lines[at]
             if HEADER in line.text and (line.source, line.number) not in claimed:

@@ -44,7 +44,7 @@ _STARTS = re.compile(
     r"|[IWEF]\d{4} \d\d:|\[[IWE] |srun: |slurmstepd: |Killed\b|Process [\w:.-]{1,80}:$|Exception ignored|Exception in thread"
     r"|terminate called|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted"
     r"|Segmentation fault|Bus error|[\w./~-]{1,300}\.py:\d+: \w{0,40}Warning\b|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid="
-    r"|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\{\"|wandb: |bash: |Call stack:$"
+    r"|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\{\"|wandb: |bash: |Call stack:$|Original exception was:$"
     r"|\[[IWEF]\d{3,4} \d\d:|##\[|\s{0,4}\d{1,3}%\|"
 )
 
@@ -58,7 +58,7 @@ _ANNOUNCES = re.compile(
 _PARAGRAPH = re.compile(
     r"(?:from user code|Set TORCH|You can suppress|Explanation|Hint|Developer debug|For more|For debugging|For further"
     r"|Possible solution|Please|Compile with|If |Note|Try |See |While executing|Original traceback|Original exception"
-    r'|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|""")'
+    r'|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|-{10,}$|""")'
 )
 
 

@@ -58,19 +58,29 @@ class Raised:
     first: int = 0
     last: int = 0
 
+    def unwrap(self) -> None:
+        """JAX's stand-in for an exception whose frames it hides: what it stands for is in its message."""
+        if self.type.endswith("UnfilteredStackTrace"):
+            found = raised(self.message[0])
+            if found:
+                self.type, self.message[0] = found
+
     @property
     def text(self) -> str:
         """The message, lines joined, without blank ends."""
-        lines = list(self.message)
+        lines = [line for line in self.message if not _NATIVE_FRAME.match(line[:LOOK])]
         while lines and not lines[-1].strip():
             lines.pop()
         while lines and not lines[0].strip():
             lines.pop(0)
-        return _CLUSTER.sub("", "\n".join(lines)[:MESSAGE_LIMIT])
+        return "\n".join(lines)[:MESSAGE_LIMIT]
 
 
-#: Ray's word for a line that many workers wrote
-_CLUSTER = re.compile(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\][^\n]{0,200}")
+#: C++ frames below an exception's message: other parsers read them
+_NATIVE_FRAME = re.compile(
+    r"^\s*(?:frame #\d{1,4}: |Exception raised from .{1,600} \(most recent call first\):"
+    r"|C\+\+ CapturedTraceback:|#\d{1,4} .{1,600} from )"
+)
 
 #: a line of a message after which a traceback belongs to the message (the exception quotes what happened elsewhere)
 _QUOTES = re.compile(
@@ -82,12 +92,6 @@ _QUOTE_LINES = ('"""', "'''")
 _WRAPPER = re.compile(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
 _RAY_TASK = re.compile(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
 _RAY_REMOTE = re.compile(r"^\s*(?:.{0,120}: )?ray::")
-
-
-def repeated_in_cluster(text: str) -> int:
-    """N of Ray's `[repeated Nx across cluster]`, 1 for other lines."""
-    found = _CLUSTER.search(text[:LOOK]) if "across cluster]" in text else None
-    return int(found["count"]) if found else 1
 
 
 def quotes_next(message_line: str) -> bool:
@@ -128,6 +132,7 @@ class _Reader:
     def close(self) -> None:
         """The open exception ends here."""
         if self.open.type or self.open.frames:
+            self.open.unwrap()
             self.done.append(self.open)
         self.open = Raised()
 
@@ -152,8 +157,11 @@ class _Reader:
         self.open = Raised(first=at)
 
     def start(self, at: int) -> None:
-        """A header that follows a link or opens the block."""
-        self.close_all()
+        """A header that opens the block, or follows a link: then what a message quotes is a chain itself."""
+        if self.outer and self.link:
+            self.close()
+        else:
+            self.close_all()
         self.open = Raised(link=self.link if self.done else None, first=at)
         self.link = None
 
@@ -262,7 +270,7 @@ def _quoting_raise(reader: _Reader, text: str, at: int) -> bool:
     """True for `RuntimeError: worker 3 failed: Traceback (most recent call last):` below frames: exception line and header."""
     if not reader.open.frames or reader.link is not None:
         return False
-    found = raised(text[: text.find(HEADER)].strip(), None)
+    found = raised(text[: max(text.find(HEADER), 0)].strip(), None)
     if not found:
         return False
     reader.open.type, reader.open.message = found[0], [found[1].rstrip()]
@@ -273,7 +281,7 @@ def _quoting_raise(reader: _Reader, text: str, at: int) -> bool:
 
 def _code(reader: _Reader, text: str) -> None:
     last = reader.open.frames[-1]
-    code = _CLUSTER.sub("", text.strip()[:LOOK])
+    code = text.strip()[:LOOK]
     reader.open.frames[-1] = replace(last, code=code if last.code is None else f"{last.code}\n{code}")
     reader.column = len(text) - len(text.lstrip())
 

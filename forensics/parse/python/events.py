@@ -11,13 +11,13 @@ from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.blocks import Block
-from forensics.parse.python.body import Raised, read_body, repeated_in_cluster
+from forensics.parse.python.body import Raised, read_body
 from forensics.parse.python.expand import expanded
 from forensics.parse.python.groups import is_grouped, read_grouped
-from forensics.parse.python.shapes import HEADER, raised_name
+from forensics.parse.python.shapes import HEADER, Kind, raised_name
 
 _HANDLED = re.compile(
-    r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Exception in callback .{0,200}__del__)"
+    r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Error in sys\.excepthook|Exception in callback .{0,200}__del__)"
 )
 
 
@@ -68,7 +68,7 @@ def event_of(block: Block) -> Event | None:
         stacks=tuple(StackTrace(e.frames, e.span or span, complete=complete) for e in exceptions if e.frames),
         chain=chain,
         level=first.level,
-        count=max(repeated_in_cluster(line.text) for line in lines),
+        count=max((i.repeated for i in block.items if i.kind in (Kind.HEAD, Kind.RAISED)), default=1),
         parser="python",
         stream=told.stream,
         fields=_fields(block, complete),

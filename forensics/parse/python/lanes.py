@@ -38,12 +38,14 @@ _TIMES = re.compile(
 
 @dataclass(slots=True)
 class Item:
-    """One line of a lane. index: into Intake.lines, so that neighbours can be told from far lines; above: for a header the line
+    """One line of a lane. index: into Intake.lines, so that neighbours can be told from far lines; repeated: how many workers
+    wrote it, as Ray says; above: for a header the line
     right above it where another prefix or an error level made that another lane."""
 
     index: int
     line: LogLine
     kind: Kind
+    repeated: int = 1
     above: Item | None = None
 
 
@@ -68,6 +70,7 @@ def prefix_of(line: LogLine) -> str:
     return " ".join(_TIMES.sub("#", head[:400]).split())
 
 
+_CLUSTER = re.compile(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\](?: \(Ray .{0,400})?\s*$")
 _SPY_THREAD = re.compile(r"Thread (?:0x[0-9a-fA-F]{1,16}|\d{1,20}) \([a-z+ ]{3,30}\)")
 
 
@@ -86,7 +89,13 @@ def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
     first = end = -1
     for at, line in enumerate(lines):
         text = line.text
-        if '", line ' not in text and HEADER not in text and not is_dump_line(text) and not is_test_line(text):
+        if (
+            '", line ' not in text
+            and HEADER not in text
+            and not is_dump_line(text)
+            and not is_test_line(text)
+            and text.strip() != "At:"
+        ):
             continue
         before = TEST_BEFORE if text.startswith("E   ") else BEFORE
         if end >= 0 and at - before <= end and lines[at - 1].source == line.source:
@@ -110,14 +119,10 @@ def _stop(lines: Sequence[LogLine], first: int, end: int) -> int:
 
 def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
     """The lanes of one region, in the order of their first lines."""
-    items = [(prefix_of(lines[at]), Item(at, lines[at], kind_of(lines[at].text))) for at in range(first, end)]
+    items = [_item(lines[at], at) for at in range(first, end)]
     if _newest_first(items):
         above = max(0, first - REVERSED_AFTER)  # where messages stand in such a log
-        early = [
-            (prefix_of(lines[at]), Item(at, lines[at], kind_of(lines[at].text)))
-            for at in range(above, first)
-            if lines[at].source == lines[first].source
-        ]
+        early = [_item(lines[at], at) for at in range(above, first) if lines[at].source == lines[first].source]
         items = [*early, *items]
         items.reverse()
         for n, (_, item) in enumerate(items):
@@ -139,6 +144,17 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
             unnamed.discard(prefix)
         lane.items.append(item)
     return list(lanes.values())
+
+
+def _item(line: LogLine, at: int) -> tuple[str, Item]:
+    """(prefix, item) of a line; what Ray says about its repetition is taken off."""
+    prefix, repeated = prefix_of(line), 1
+    if "across cluster]" in line.text:
+        found = _CLUSTER.search(line.text[-600:])
+        if found:
+            repeated = int(found["count"])
+            line = line._replace(text=line.text[: -len(found[0])])
+    return prefix, Item(at, line, kind_of(line.text), repeated)
 
 
 def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:

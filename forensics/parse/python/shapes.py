@@ -122,6 +122,8 @@ PLACE = re.compile(
     r"|(?:Cell|Input) In ?\[(?P<cell>\d{1,6})\],? (?:line (?P<cell_line>\d{1,6})|in (?P<cell_function><[^>\n]{1,60}>|\w{1,100}).*)"
     r"|(?P<old_file>[~/<][^\s]{1,500}) in (?P<old_function><?[\w.]{1,200}>?)(?:\(.*)?)$"
 )
+#: Ray's header of remote frames
+RAY_HEADER = re.compile(r"^ray::[\w.<>]{1,200}(?:\(\))? \(pid=\d{1,9},.{0,600}\)$")
 ARROW = re.compile(r"^-{1,6}> ?(?P<line>\d{1,8})(?P<code>.*)$")
 _CARETS = frozenset("^~ \t")
 _REPEATED = re.compile(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
@@ -154,6 +156,8 @@ def kind_of(text: str) -> Kind:
         return Kind.ARROW
     if indent:
         return Kind.CODE
+    if first == "r" and RAY_HEADER.match(text):
+        return Kind.HEAD
     if first in "FCI~/<" and PLACE.match(text):
         return Kind.PLACE
     return Kind.RAISED if raised(text) else Kind.TEXT
