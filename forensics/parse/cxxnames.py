@@ -1,7 +1,7 @@
 """C++ names for people. In: a mangled or demangled name; out: the demangled or shortened one. Sample:
 
     demangle("_ZN13llama_context6decodeERK11llama_batch") -> "llama_context::decode(llama_batch const&)"
-    shorten_cpp("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, …)")
+    shorten_cpp("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int, …)")
     -> "at::native::vectorized_elementwise_kernel<4, …>"
 
 Demangling asks the C++ runtime itself (libstdc++ or libc++ through ctypes, else the cxxfilt package), loaded when first needed.
@@ -80,7 +80,7 @@ def _by_runtime(runtime: object, ctypes: object) -> Callable[[str], str | None]:
 def shorten_cpp(name: str, width: int = 80) -> str:
     """A C++ name as a person would say it: no return type, no parameters, ABI namespaces dropped, template arguments cut to
     the first short one. width: characters the result may have. Names that are not C++ come back unchanged (cut to width)."""
-    text = demangle(name)[:MAX_NAME * 4]
+    text = demangle(name)[: MAX_NAME * 4]
     if "::" not in text and "<" not in text and "(" not in text:
         return text[:width]
     for noise in ("std::__cxx11::", "std::__1::", "(anonymous namespace)::", "{anonymous}::", "absl::lts_20230802::"):

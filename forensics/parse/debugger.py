@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """gdb and cuda-gdb sessions in a log (also the one that ggml starts on itself). In: an intake; out: FATAL_SIGNAL, DEVICE_ERROR
 and STACK events. Samples:
 
@@ -37,7 +38,9 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"[Thread debugging using libthread_db enabled]", 60, 60, "debugger"),
 )
 
-_SIGNAL = Lazy(r'(?:Thread (?P<thread>[\d.]+)(?: "(?P<name>[^"]{0,80})")?|Program) (?:received|terminated with) signal (?P<type>\w+), (?P<message>[^.]{1,200})')
+_SIGNAL = Lazy(
+    r'(?:Thread (?P<thread>[\d.]+)(?: "(?P<name>[^"]{0,80})")?|Program) (?:received|terminated with) signal (?P<type>\w+), (?P<message>[^.]{1,200})'
+)
 _THREAD = Lazy(r"^Thread (\d+) \((?:Thread |LWP |process )?[^)]{0,80}\)(?: \"[^\"]{0,80}\")?")
 
 
@@ -53,7 +56,10 @@ def parse(intake: Intake) -> list[Event]:
         found = _SIGNAL.search(lines[index].text)
         if not found:
             continue
-        mine = next((s for s in starts if 0 < s - index <= 50 and s not in taken and lines[s].source == lines[index].source), None)
+        mine = next(
+            (s for s in starts if 0 < s - index <= 50 and s not in taken and lines[s].source == lines[index].source),
+            None,
+        )
         frames = stacks[mine] if mine is not None else []
         if mine is not None:
             taken.add(mine)
@@ -63,16 +69,30 @@ def parse(intake: Intake) -> list[Event]:
             for _, near in following(intake, index, 6):
                 if _FOCUS in near.text:
                     fields["kernel_focus"] = near.text[near.text.find("kernel") :].rstrip("]")[:300]
-        events.append(make(
-            EventKind.DEVICE_ERROR if device else EventKind.FATAL_SIGNAL, lines[index], lines[frames[-1][0]] if frames else None,
-            parser="debugger", type=signal_in(found["type"]) or found["type"], message=found["message"],
-            stacks=stack_of(intake, frames, found["name"] or found["thread"]), fields=fields,
-        ))
+        events.append(
+            make(
+                EventKind.DEVICE_ERROR if device else EventKind.FATAL_SIGNAL,
+                lines[index],
+                lines[frames[-1][0]] if frames else None,
+                parser="debugger",
+                type=signal_in(found["type"]) or found["type"],
+                message=found["message"],
+                stacks=stack_of(intake, frames, found["name"] or found["thread"]),
+                fields=fields,
+            )
+        )
     for start in starts:
         if start not in taken and len(stacks[start]) > 1:
             thread = next((m[1] for _, p in preceding(intake, start, 2) if (m := _THREAD.match(p.text))), None)
-            events.append(make(
-                EventKind.STACK, lines[start], lines[stacks[start][-1][0]], parser="debugger", message="backtrace printed by gdb",
-                stacks=stack_of(intake, stacks[start], thread), fields={"handler": "gdb"},
-            ))
+            events.append(
+                make(
+                    EventKind.STACK,
+                    lines[start],
+                    lines[stacks[start][-1][0]],
+                    parser="debugger",
+                    message="backtrace printed by gdb",
+                    stacks=stack_of(intake, stacks[start], thread),
+                    fields={"handler": "gdb"},
+                )
+            )
     return events

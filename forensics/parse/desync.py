@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Reports that name the rank: NCCL desync reports, fingerprint mismatches (TORCH_DISTRIBUTED_DEBUG=DETAIL), monitored barriers.
 In: an intake; out: COLLECTIVE_STATE events. Samples:
 
@@ -46,14 +47,16 @@ _UNFINISHED = Lazy(r"\[([\d, -]{1,400})\] joined but didn't finish collective #(
 _NEVER = Lazy(r"\[([\d, -]{1,400})\] (?:never|didn't) join(?:ed)? any collective")
 _LEVEL = Lazy(r"#(\d+) (started|finished) ranks")
 _STATE = Lazy(r"\[([\d, -]{1,400})\] (started|finished) (\w{1,60})")
-_PRINT = Lazy(r"Rank (\d+) is running (?:collective|inconsistent collective)?: ?(?:CollectiveFingerPrint\()?(?:SequenceNumber=(\d+), ?)?OpType=(\w{1,60})(?:, TensorShape=(\[[^\]]{0,200}\]))?(?:, TensorDtypes=([^,)]{0,60}))?")
+_PRINT = Lazy(
+    r"Rank (\d+) is running (?:collective|inconsistent collective)?: ?(?:CollectiveFingerPrint\()?(?:SequenceNumber=(\d+), ?)?OpType=(\w{1,60})(?:, TensorShape=(\[[^\]]{0,200}\]))?(?:, TensorDtypes=([^,)]{0,60}))?"
+)
 _PASSED = Lazy(r"Ranks? ([\d, ]{1,2000}) failed to pass monitoredBarrier in (\d+) ms")
 
 _REPORT_LINES = 80
 
 
 def ranks_of(text: str) -> list[int]:
-    """"0-3, 7" -> [0, 1, 2, 3, 7]; at most 100,000 ranks."""
+    """ "0-3, 7" -> [0, 1, 2, 3, 7]; at most 100,000 ranks."""
     ranks: list[int] = []
     for part in text.replace(" ", "").split(","):
         first, _, last = part.partition("-")
@@ -76,16 +79,37 @@ def parse(intake: Intake) -> list[Event]:
     for index in hits(intake, _MISMATCH):
         text = clipped(intake.lines[index].text, _MISMATCH)
         rows = [
-            {"rank": int(r), "sequence": int(s) if s else None, "op": op, "shape": shape or None, "dtype": dtype.strip() or None}
+            {
+                "rank": int(r),
+                "sequence": int(s) if s else None,
+                "op": op,
+                "shape": shape or None,
+                "dtype": dtype.strip() or None,
+            }
             for r, s, op, shape, dtype in _PRINT.findall(text)
         ]
-        events.append(make(EventKind.COLLECTIVE_STATE, intake.lines[index], parser="desync", message=text[text.find(_MISMATCH) :], fields={"what": "mismatch", "rows": rows}))
+        events.append(
+            make(
+                EventKind.COLLECTIVE_STATE,
+                intake.lines[index],
+                parser="desync",
+                message=text[text.find(_MISMATCH) :],
+                fields={"what": "mismatch", "rows": rows},
+            )
+        )
     for index in hits(intake, _BARRIER):
         text = clipped(intake.lines[index].text, _BARRIER)
         found = _PASSED.search(text)
         if found:
-            fields = {"what": "monitored_barrier", "missing": ranks_of(found[1]), "timeout_ms": int(found[2]), "collective": Collective(op="monitoredBarrier", timeout_ms=int(found[2]))}
-            events.append(make(EventKind.COLLECTIVE_STATE, intake.lines[index], parser="desync", message=found[0], fields=fields))
+            fields = {
+                "what": "monitored_barrier",
+                "missing": ranks_of(found[1]),
+                "timeout_ms": int(found[2]),
+                "collective": Collective(op="monitoredBarrier", timeout_ms=int(found[2])),
+            }
+            events.append(
+                make(EventKind.COLLECTIVE_STATE, intake.lines[index], parser="desync", message=found[0], fields=fields)
+            )
     return fold(events)
 
 
@@ -105,7 +129,12 @@ def _report(intake: Intake, index: int) -> tuple[Event | None, set[int]]:
     level: int | None = None
     for at, line in block:
         text = line.text
-        timeout, missed, unfinished, never = _TIMEOUT.search(text), _MISSED.search(text), _UNFINISHED.search(text), _NEVER.search(text)
+        timeout, missed, unfinished, never = (
+            _TIMEOUT.search(text),
+            _MISSED.search(text),
+            _UNFINISHED.search(text),
+            _NEVER.search(text),
+        )
         header, state = _LEVEL.search(text), _STATE.search(text)
         if timeout:
             timeouts.append({"rank": int(timeout[1]), "op": timeout[2], "sequence": int(timeout[3])})
@@ -130,9 +159,17 @@ def _report(intake: Intake, index: int) -> tuple[Event | None, set[int]]:
     if not culprits and not snapshot:
         return None, {index}
     blamed = sorted({r for c in culprits for r in c["ranks"]})
-    made = Collective(op=timeouts[0]["op"], sequence=timeouts[0]["sequence"]) if timeouts else Collective(sequence=culprits[0].get("missed") if culprits else None)
+    made = (
+        Collective(op=timeouts[0]["op"], sequence=timeouts[0]["sequence"])
+        if timeouts
+        else Collective(sequence=culprits[0].get("missed") if culprits else None)
+    )
     event = make(
-        EventKind.COLLECTIVE_STATE, intake.lines[min(used)], intake.lines[max(used)], parser="desync", message="\n".join(words),
+        EventKind.COLLECTIVE_STATE,
+        intake.lines[min(used)],
+        intake.lines[max(used)],
+        parser="desync",
+        message="\n".join(words),
         rank=Rank(f"rank {blamed[0]}", blamed[0]) if len(blamed) == 1 else None,
         fields={"what": "desync", "culprits": culprits, "timeouts": timeouts, "snapshot": snapshot, "collective": made},
     )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Assertions inside kernels, printed once a thread. In: an intake; out: one DEVICE_ASSERT event an assertion and process, with
 how many lines said it and how many blocks they name. Samples:
 
@@ -26,7 +27,10 @@ _FAILED = "Assertion failed: "
 _DEVICE = "Device-side assertion `"
 _PADDLE = "Error: /"
 _GUARDS = (
-    "Arch conditional MMA instruction used without targeting", "without CUTE_ARCH_", "Attempting to use SM", "CUTE_ARCH_TMA_SM",
+    "Arch conditional MMA instruction used without targeting",
+    "without CUTE_ARCH_",
+    "Attempting to use SM",
+    "CUTE_ARCH_TMA_SM",
 )
 
 ANCHORS: tuple[Anchor, ...] = (
@@ -37,9 +41,13 @@ ANCHORS: tuple[Anchor, ...] = (
     *(Anchor(text.encode(), 0, 1, "device_assert") for text in _GUARDS),
 )
 
-_TORCH = Lazy(r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{1,2000}?): block: \[(?P<block>[\d, ]{1,40})\], thread: \[(?P<thread>[\d, ]{1,40})\] Assertion [`'](?P<assertion>.{1,1000}?)[`'] failed")
+_TORCH = Lazy(
+    r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{1,2000}?): block: \[(?P<block>[\d, ]{1,40})\], thread: \[(?P<thread>[\d, ]{1,40})\] Assertion [`'](?P<assertion>.{1,1000}?)[`'] failed"
+)
 _DEEPEP = Lazy(r"Assertion failed: (?P<file>[^\s:,]{1,400}):(?P<line>\d+), condition: (?P<assertion>[^`\n]{1,600})")
-_HIP = Lazy(r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{0,2000}?):? ?Device-side assertion `(?P<assertion>.{1,1000}?)' failed")
+_HIP = Lazy(
+    r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{0,2000}?):? ?Device-side assertion `(?P<assertion>.{1,1000}?)' failed"
+)
 _BLOCK_OF = Lazy(r"block: \[([\d, ]{1,40})\]")
 
 #: lines of one assertion further apart than this belong to another incident
@@ -55,7 +63,14 @@ def parse(intake: Intake) -> list[Event]:
         fields = _read(line)
         if fields is None:
             continue
-        key = (line.source, line.stream, fields.get("file"), fields.get("line"), fields.get("assertion"), fields.get("text"))
+        key = (
+            line.source,
+            line.stream,
+            fields.get("file"),
+            fields.get("line"),
+            fields.get("assertion"),
+            fields.get("text"),
+        )
         group = groups.get(key)
         if group is None or line.number - group["last"] > _WITHIN:
             group = {"first": line, "fields": fields, "count": 0, "blocks": set(), "last": line.number, "end": line}
@@ -96,8 +111,13 @@ def _event(group: dict[str, Any]) -> Event:
     fields: dict[str, Any] = dict(group["fields"])
     if "text" in fields:
         return make(
-            EventKind.DEVICE_ASSERT, group["first"], group["end"], parser="device_assert", message=fields["text"],
-            fields={"what": "arch_guard"}, count=group["count"],
+            EventKind.DEVICE_ASSERT,
+            group["first"],
+            group["end"],
+            parser="device_assert",
+            message=fields["text"],
+            fields={"what": "arch_guard"},
+            count=group["count"],
         )
     block, thread = fields.pop("block", None), fields.pop("thread", None)
     if block:
@@ -108,6 +128,12 @@ def _event(group: dict[str, Any]) -> Event:
     else:
         message = f"Assertion failed: {fields['file']}:{fields['line']}, condition: {fields['assertion']}"
     return make(
-        EventKind.DEVICE_ASSERT, group["first"], group["end"], parser="device_assert", type="device-side assert", message=message,
-        fields={k: v for k, v in fields.items() if v is not None}, count=group["count"],
+        EventKind.DEVICE_ASSERT,
+        group["first"],
+        group["end"],
+        parser="device_assert",
+        type="device-side assert",
+        message=message,
+        fields={k: v for k, v in fields.items() if v is not None},
+        count=group["count"],
     )

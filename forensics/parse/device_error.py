@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """CUDA, cuDNN, cuBLAS and HIP errors that a program printed without a traceback. In: an intake; out: DEVICE_ERROR events whose
 type is the status name. Samples:
 
@@ -58,15 +59,36 @@ TEXTS: dict[str, str] = {
 }
 
 _LITERALS = (
-    "CUDA error", "CUDA Error", "Cuda error", "CUDA Runtime Error", "cudaError", "CUDA_ERROR_", "HIP error", "hipError", "CUDNN_STATUS_",
-    "CUBLAS_STATUS_", "CUDA driver error", "CUDA runtime error", "CUDA failure", "Cuda Error", "cuda error", "CURAND_STATUS_", "CUFFT_",
-    "CUSPARSE_STATUS_", "CUSOLVER_STATUS_", "GPUassert: ",
+    "CUDA error",
+    "CUDA Error",
+    "Cuda error",
+    "CUDA Runtime Error",
+    "cudaError",
+    "CUDA_ERROR_",
+    "HIP error",
+    "hipError",
+    "CUDNN_STATUS_",
+    "CUBLAS_STATUS_",
+    "CUDA driver error",
+    "CUDA runtime error",
+    "CUDA failure",
+    "Cuda Error",
+    "cuda error",
+    "CURAND_STATUS_",
+    "CUFFT_",
+    "CUSPARSE_STATUS_",
+    "CUSOLVER_STATUS_",
+    "GPUassert: ",
 )
 
 ANCHORS: tuple[Anchor, ...] = tuple(Anchor(text.encode(), 1, 6, "device_error") for text in _LITERALS)
 
-_NAME = Lazy(r"\b(cudaError[A-Z]\w{2,60}|CUDA_ERROR_\w{2,60}|hipError[A-Z]\w{2,60}|(?:CUDNN|CUBLAS|CURAND|CUSPARSE|CUSOLVER)_STATUS_\w{2,60}|CUFFT_(?!SUCCESS)[A-Z]\w{2,40})")
-_FROM = Lazy(r"(?i)(?:GPUassert: |(?:CUDA|HIP)(?: runtime| driver)? (?:error|failure)|cudaError|CUDA_ERROR|hipError|CUDNN_|CUBLAS_|CUSPARSE_|CUSOLVER_|CURAND_|CUFFT_)")
+_NAME = Lazy(
+    r"\b(cudaError[A-Z]\w{2,60}|CUDA_ERROR_\w{2,60}|hipError[A-Z]\w{2,60}|(?:CUDNN|CUBLAS|CURAND|CUSPARSE|CUSOLVER)_STATUS_\w{2,60}|CUFFT_(?!SUCCESS)[A-Z]\w{2,40})"
+)
+_FROM = Lazy(
+    r"(?i)(?:GPUassert: |(?:CUDA|HIP)(?: runtime| driver)? (?:error|failure)|cudaError|CUDA_ERROR|hipError|CUDNN_|CUBLAS_|CUSPARSE_|CUSOLVER_|CURAND_|CUFFT_)"
+)
 #: a Python exception's own line, a what(), code of a traceback, documentation links, ggml's and TensorRT-LLM's lines
 _ELSEWHERE = Lazy(
     r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Warning): |what\(\):|File \"|frame #|raise |if |return |self\.|#|\d+ {3,}0x|Search for `|For debugging|Compile with|CUDA kernel errors|HIP kernel errors)"
@@ -94,9 +116,16 @@ def parse(intake: Intake) -> list[Event]:
             continue
         if status is None and not _serious(line.level, text):
             continue
-        events.append(make(
-            EventKind.DEVICE_ERROR, line, parser="device_error", type=status, message=text[start.start() :], rank=rank_in(text, line),
-        ))
+        events.append(
+            make(
+                EventKind.DEVICE_ERROR,
+                line,
+                parser="device_error",
+                type=status,
+                message=text[start.start() :],
+                rank=rank_in(text, line),
+            )
+        )
     return fold(events)
 
 
@@ -113,4 +142,6 @@ def _status(text: str) -> str | None:
 
 
 def _serious(level: str | None, text: str) -> bool:
-    return level in ("ERROR", "FATAL", "CRITICAL") or text.lstrip().lower().startswith(("cuda error", "cuda runtime error", "cuda failure", "hip error", "gpuassert"))
+    return level in ("ERROR", "FATAL", "CRITICAL") or text.lstrip().lower().startswith(
+        ("cuda error", "cuda runtime error", "cuda failure", "hip error", "gpuassert")
+    )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """What serving engines say about their own processes: parents that notice a dead child, watchdogs, waits. In: an intake; out:
 LAUNCHER events for consequences, COLLECTIVE_STATE and MESSAGE events for engine watchdogs. Samples:
 
@@ -19,31 +20,89 @@ from forensics.parse.rows import Row, Table
 
 _L = EventKind.LAUNCHER
 _S = EventKind.COLLECTIVE_STATE
-_RAISED = ("Error: ", "Exception: ", "File \"", '"Engine', '"Background', '"Initialization', '"Rank')
+_RAISED = ("Error: ", "Exception: ", 'File "', '"Engine', '"Background', '"Initialization', '"Rank')
 
-_TABLE = Table("engines", (
-    Row("Received sigquit from a child process", _L, type="SIGQUIT", fields={"what": "child_failed", "by": "sglang"}),
-    Row("SIGQUIT received. signum=", _L, type="SIGQUIT", fields={"what": "child_failed", "by": "sglang"}),
-    Row("Triggering SIGQUIT for cleanup", _L, r"(?P<message>Triggering SIGQUIT for cleanup.*)$", type="SIGQUIT", fields={"what": "child_failed", "by": "sglang"}, unless=("crashed with exit code",)),
-    Row("Initialization failed. Please see the error messages above", _L, fields={"what": "child_failed", "by": "sglang"}, unless=_RAISED),
-    Row("Rank 0 scheduler is dead", _L, fields={"what": "child_failed", "by": "sglang"}, unless=_RAISED),
-    Row("atchdog timeout (self.watchdog_timeout=", _S, r"(?P<message>(?P<component>\w{0,40}) ?[Ww]atchdog timeout \(self\.watchdog_timeout=(?P<seconds>\d+).*)$", level="ERROR", fields={"what": "scheduler_watchdog"}),
-    Row("No available shared memory broadcast block found", _S, r"(?P<message>No available shared memory broadcast block found in (?P<seconds>\d+) seconds?.*)$", fields={"what": "shm_broadcast"}),
-    Row("Engine core initialization failed", _L, r"(?P<message>Engine core initialization failed.*)$", fields={"what": "engine_dead", "by": "vllm"}, unless=_RAISED),
-    Row("EngineCore encountered an issue", _L, r"(?P<message>EngineCore encountered an issue.*)$", fields={"what": "engine_dead", "by": "vllm"}, unless=_RAISED),
-    Row("Engine process failed to start", _L, r"(?P<message>Engine process failed to start.*)$", fields={"what": "engine_dead", "by": "vllm"}, unless=_RAISED),
-    Row("Background loop has errored already", _L, r"(?P<message>Background loop has errored already.*)$", fields={"what": "engine_dead", "by": "vllm"}, unless=_RAISED),
-    Row("AsyncLLMEngine has failed, terminating server process", _L, fields={"what": "engine_dead", "by": "vllm"}),
-    Row("MQLLMEngine is already dead", _L, fields={"what": "engine_dead", "by": "vllm"}),
-    Row("Killing local vLLM worker processes", _L, fields={"what": "closing", "by": "vllm"}),
-    Row("Parent process exited, terminating worker", _L, fields={"what": "parent_gone", "by": "vllm"}),
-    Row("Health check failed. Server couldn't get a response", _S, fields={"what": "health_check"}),
-    Row("Shard complete standard error output", _L, fields={"what": "child_output", "by": "tgi"}),
-    Row("ShardCannotStart", _L, fields={"what": "child_failed", "by": "tgi"}),
-    Row("Webserver Crashed", _L, fields={"what": "child_failed", "by": "tgi"}),
-    Row("WebserverFailed", _L, fields={"what": "child_failed", "by": "tgi"}),
-    Row("Hang detected on rank", _S, r"(?P<message>Hang detected on rank (?P<rank>\d+).*)$", level="ERROR", fields={"what": "hang_detector"}),
-))
+_TABLE = Table(
+    "engines",
+    (
+        Row(
+            "Received sigquit from a child process", _L, type="SIGQUIT", fields={"what": "child_failed", "by": "sglang"}
+        ),
+        Row("SIGQUIT received. signum=", _L, type="SIGQUIT", fields={"what": "child_failed", "by": "sglang"}),
+        Row(
+            "Triggering SIGQUIT for cleanup",
+            _L,
+            r"(?P<message>Triggering SIGQUIT for cleanup.*)$",
+            type="SIGQUIT",
+            fields={"what": "child_failed", "by": "sglang"},
+            unless=("crashed with exit code",),
+        ),
+        Row(
+            "Initialization failed. Please see the error messages above",
+            _L,
+            fields={"what": "child_failed", "by": "sglang"},
+            unless=_RAISED,
+        ),
+        Row("Rank 0 scheduler is dead", _L, fields={"what": "child_failed", "by": "sglang"}, unless=_RAISED),
+        Row(
+            "atchdog timeout (self.watchdog_timeout=",
+            _S,
+            r"(?P<message>(?P<component>\w{0,40}) ?[Ww]atchdog timeout \(self\.watchdog_timeout=(?P<seconds>\d+).*)$",
+            level="ERROR",
+            fields={"what": "scheduler_watchdog"},
+        ),
+        Row(
+            "No available shared memory broadcast block found",
+            _S,
+            r"(?P<message>No available shared memory broadcast block found in (?P<seconds>\d+) seconds?.*)$",
+            fields={"what": "shm_broadcast"},
+        ),
+        Row(
+            "Engine core initialization failed",
+            _L,
+            r"(?P<message>Engine core initialization failed.*)$",
+            fields={"what": "engine_dead", "by": "vllm"},
+            unless=_RAISED,
+        ),
+        Row(
+            "EngineCore encountered an issue",
+            _L,
+            r"(?P<message>EngineCore encountered an issue.*)$",
+            fields={"what": "engine_dead", "by": "vllm"},
+            unless=_RAISED,
+        ),
+        Row(
+            "Engine process failed to start",
+            _L,
+            r"(?P<message>Engine process failed to start.*)$",
+            fields={"what": "engine_dead", "by": "vllm"},
+            unless=_RAISED,
+        ),
+        Row(
+            "Background loop has errored already",
+            _L,
+            r"(?P<message>Background loop has errored already.*)$",
+            fields={"what": "engine_dead", "by": "vllm"},
+            unless=_RAISED,
+        ),
+        Row("AsyncLLMEngine has failed, terminating server process", _L, fields={"what": "engine_dead", "by": "vllm"}),
+        Row("MQLLMEngine is already dead", _L, fields={"what": "engine_dead", "by": "vllm"}),
+        Row("Killing local vLLM worker processes", _L, fields={"what": "closing", "by": "vllm"}),
+        Row("Parent process exited, terminating worker", _L, fields={"what": "parent_gone", "by": "vllm"}),
+        Row("Health check failed. Server couldn't get a response", _S, fields={"what": "health_check"}),
+        Row("Shard complete standard error output", _L, fields={"what": "child_output", "by": "tgi"}),
+        Row("ShardCannotStart", _L, fields={"what": "child_failed", "by": "tgi"}),
+        Row("Webserver Crashed", _L, fields={"what": "child_failed", "by": "tgi"}),
+        Row("WebserverFailed", _L, fields={"what": "child_failed", "by": "tgi"}),
+        Row(
+            "Hang detected on rank",
+            _S,
+            r"(?P<message>Hang detected on rank (?P<rank>\d+).*)$",
+            level="ERROR",
+            fields={"what": "hang_detector"},
+        ),
+    ),
+)
 
 ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
 

@@ -3,13 +3,14 @@ event a dump (a rank), for the verdict to compare. Sample (one entry of a dump n
 
     {"record_id": 4, "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": 5, "p2p_seq_id": 0, "op_id": 5,
      "profiling_name": "nccl:all_reduce", "input_sizes": [[4194304]], "input_dtypes": ["BFloat16"], "state": "completed", …}
-    -> Event(COLLECTIVE_STATE, rank=Rank("rank 1", 1), fields={"what": "flight_recorder", "dump": "nccl_trace_rank_1", "version": "2.10",
-         "groups": {"0": {"desc": "default_pg", "ranks": (0, 1, 2, 3)}}, "status": {"0": {"enqueued": 5, "started": None, "completed": 5}},
+    -> Event(COLLECTIVE_STATE, rank=Rank("rank 1", 1), fields={"what": "flight_recorder", "dump": "nccl_trace_rank_1",
+         "version": "2.10", "groups": {"0": {"desc": "default_pg", "ranks": (0, 1, 2, 3)}},
+         "status": {"0": {"enqueued": 5, "started": None, "completed": 5}},
          "entries": (DumpEntry(…), …)})
 
 Entries are in the order recorded; the last MAX_ENTRIES of each group are kept. The format, schema 2.0 to 2.10, JSON and pickle:
-torch/csrc/distributed/c10d/FlightRecorder.hpp. What differs: `seq_id` before 2.3, no `p2p_seq_id` before 2.2, no frames with stack traces off,
-`started` missing for Gloo, whose entries stay "scheduled" with `retired` true when done.
+torch/csrc/distributed/c10d/FlightRecorder.hpp. What differs: `seq_id` before 2.3, no `p2p_seq_id` before 2.2, no frames
+with stack traces off, `started` missing for Gloo, whose entries stay "scheduled" with `retired` true when done.
 """
 
 from __future__ import annotations
@@ -120,14 +121,37 @@ def event_of(name: str, dump: Mapping[str, Any], span: Span, rank: Rank | None =
         rank = Rank(f"rank {number}", number)
     entries = _last_of_each_group(_entry(row) for row in dump["entries"] if isinstance(row, Mapping))
     # pg_status is keyed by the recorder's own number of a group, entries by its name
-    names = {str(row.get("pg_id")): _pair(row.get("process_group"), None)[0] for row in dump["entries"] if isinstance(row, Mapping)}
+    names = {
+        str(row.get("pg_id")): _pair(row.get("process_group"), None)[0]
+        for row in dump["entries"]
+        if isinstance(row, Mapping)
+    }
     fields = {
-        "what": "flight_recorder", "dump": name, "version": str(dump.get("version", "")), "groups": _groups(dump.get("pg_config")),
-        "status": _status(dump.get("pg_status"), names), "entries": entries, "library": dump.get("comm_lib_version") or dump.get("nccl_version"),
+        "what": "flight_recorder",
+        "dump": name,
+        "version": str(dump.get("version", "")),
+        "groups": _groups(dump.get("pg_config")),
+        "status": _status(dump.get("pg_status"), names),
+        "entries": entries,
+        "library": dump.get("comm_lib_version") or dump.get("nccl_version"),
     }
     unfinished = [e for e in entries if not e.done]
     words = f"flight recorder: {len(entries)} operations, {len(unfinished)} unfinished"
-    return Event(EventKind.COLLECTIVE_STATE, span, rank, None, None, words, (), None, None, 1, "flight_recorder", rank.label if rank else "", fields)
+    return Event(
+        EventKind.COLLECTIVE_STATE,
+        span,
+        rank,
+        None,
+        None,
+        words,
+        (),
+        None,
+        None,
+        1,
+        "flight_recorder",
+        rank.label if rank else "",
+        fields,
+    )
 
 
 def _entry(row: Mapping[str, Any]) -> DumpEntry:
@@ -135,16 +159,38 @@ def _entry(row: Mapping[str, Any]) -> DumpEntry:
     backend, _, rest = str(row.get("profiling_name") or "").rpartition(":")
     op, _, peer = rest.partition(" ")
     p2p = bool(row.get("is_p2p")) or op in ("send", "recv")
-    sequence = row.get("p2p_seq_id") if p2p and row.get("p2p_seq_id") is not None else row.get("collective_seq_id", row.get("seq_id"))
+    sequence = (
+        row.get("p2p_seq_id")
+        if p2p and row.get("p2p_seq_id") is not None
+        else row.get("collective_seq_id", row.get("seq_id"))
+    )
     sizes_in, sizes_out = _sizes(row.get("input_sizes")), _sizes(row.get("output_sizes"))
     state = str(row.get("state") or "")
     tracked = backend != "gloo"
     return DumpEntry(
-        group, desc, op, backend, _int(sequence), _int(row.get("op_id")), _int(row.get("record_id")), state,
-        state == "completed" or (bool(row.get("retired")) and not tracked), p2p, peer or None, sizes_in, sizes_out,
-        _words(row.get("input_dtypes")), _words(row.get("output_dtypes")), _numel(sizes_in), _numel(sizes_out),
-        _int(row.get("time_created_ns", row.get("time_created_us"))), _int(row.get("time_discovered_started_ns")),
-        _int(row.get("time_discovered_completed_ns")), _int(row.get("timeout_ms")), "coalesced" in rest.lower(), _frames(row.get("frames")),
+        group,
+        desc,
+        op,
+        backend,
+        _int(sequence),
+        _int(row.get("op_id")),
+        _int(row.get("record_id")),
+        state,
+        state == "completed" or (bool(row.get("retired")) and not tracked),
+        p2p,
+        peer or None,
+        sizes_in,
+        sizes_out,
+        _words(row.get("input_dtypes")),
+        _words(row.get("output_dtypes")),
+        _numel(sizes_in),
+        _numel(sizes_out),
+        _int(row.get("time_created_ns", row.get("time_created_us"))),
+        _int(row.get("time_discovered_started_ns")),
+        _int(row.get("time_discovered_completed_ns")),
+        _int(row.get("timeout_ms")),
+        "coalesced" in rest.lower(),
+        _frames(row.get("frames")),
     )
 
 
@@ -166,7 +212,11 @@ def _groups(config: Any) -> dict[str, dict[str, Any]]:
         for key, value in list(config.items())[:20_000]:
             if isinstance(value, Mapping):
                 ranks = value.get("ranks")
-                numbers = tuple(int(n) for n in _NUMBERS.findall(ranks)) if isinstance(ranks, str) else tuple(_int(r) for r in ranks or ())
+                numbers = (
+                    tuple(int(n) for n in _NUMBERS.findall(ranks))
+                    if isinstance(ranks, str)
+                    else tuple(_int(r) for r in ranks or ())
+                )
                 groups[str(key)] = {"desc": str(value.get("desc", "")), "ranks": numbers}
     return groups
 
@@ -177,7 +227,9 @@ def _status(status: Any, names: Mapping[str, str]) -> dict[str, dict[str, int | 
     if isinstance(status, Mapping):
         for key, value in list(status.items())[:20_000]:
             if isinstance(value, Mapping):
-                out[names.get(str(key), str(key))] = {k: _seen(value.get(f"last_{k}_collective")) for k in ("enqueued", "started", "completed")}
+                out[names.get(str(key), str(key))] = {
+                    k: _seen(value.get(f"last_{k}_collective")) for k in ("enqueued", "started", "completed")
+                }
     return out
 
 
@@ -203,7 +255,9 @@ def _pair(value: Any, fallback: Any) -> tuple[str, str]:
 def _sizes(value: Any) -> tuple[tuple[int, ...], ...]:
     if not isinstance(value, (list, tuple)):
         return ()
-    return tuple(tuple(n for n in shape if isinstance(n, int)) for shape in value[:4096] if isinstance(shape, (list, tuple)))
+    return tuple(
+        tuple(n for n in shape if isinstance(n, int)) for shape in value[:4096] if isinstance(shape, (list, tuple))
+    )
 
 
 def _numel(sizes: tuple[tuple[int, ...], ...]) -> int | None:
@@ -227,7 +281,9 @@ def _frames(value: Any) -> tuple[Frame, ...]:
     if not isinstance(value, (list, tuple)):
         return ()
     rows = [f for f in value[:200] if isinstance(f, Mapping)]
-    return tuple(Frame(str(f.get("name", "?")), str(f.get("filename", "")) or None, _int(f.get("line"))) for f in reversed(rows))
+    return tuple(
+        Frame(str(f.get("name", "?")), str(f.get("filename", "")) or None, _int(f.get("line"))) for f in reversed(rows)
+    )
 
 
 def _int(value: Any) -> int | None:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Lines of native stacks, one reader a shape. In: a line's text; out: (number, Frame), or a Frame where the shape has no
 numbers, or None. Samples:
 
@@ -25,7 +26,11 @@ _GDB = Lazy(r"^#(\d{1,4})\s+(?:(0x[0-9a-f]+) in )?(.+)$")
 _GDB_AT = Lazy(r" at ([^ ]{1,400}):(\d+)$")
 _GDB_FROM = Lazy(r" from ([^ ]{1,400})$")
 _LIB = r"(?P<module>[^\s()\[\]]{1,400})\((?P<symbol>[^()\s]{0,4000})\)"
-_UCX = Lazy(r"^\s{0,8}(?P<number>\d{1,3}) +(?:" + _LIB + r" ?\[(?P<address>0x[0-9a-f]+)\]|(?P<bare>0x[0-9a-f]{6,}) (?P<rest>\S.*)|\[(?P<only>0x[0-9a-f]+)\])\s*$")
+_UCX = Lazy(
+    r"^\s{0,8}(?P<number>\d{1,3}) +(?:"
+    + _LIB
+    + r" ?\[(?P<address>0x[0-9a-f]+)\]|(?P<bare>0x[0-9a-f]{6,}) (?P<rest>\S.*)|\[(?P<only>0x[0-9a-f]+)\])\s*$"
+)
 _MPI = Lazy(r"\[ ?(?P<number>\d{1,3})\] (?:" + _LIB + r" ?)?\[(?P<address>0x[0-9a-f]+)\]\s*$")
 _MPI_NAMED = Lazy(r"\[ ?(\d{1,3})\] (\S.{0,2000}?) ?\[(0x[0-9a-f]+)\]\s*$")
 _TRT = Lazy(r"^\s*(\d{1,3}) {1,12}(0x[0-9a-f]{6,}) (.+?)(?: \+ (\d+))?(?: \[0x[0-9a-f]+\])?\s*$")
@@ -95,14 +100,18 @@ def ucx_frame(text: str) -> tuple[int, Frame] | None:
     name, place = (name.strip(), place.strip()) if name else (place.strip(), "")
     file, _, line = place.rpartition(":")
     known = bool(file) and file != "???" and line.isdigit()
-    return number, Frame(_name(name.removesuffix("()")), file if known else None, int(line) if known else None, address=found["bare"])
+    return number, Frame(
+        _name(name.removesuffix("()")), file if known else None, int(line) if known else None, address=found["bare"]
+    )
 
 
 def mpi_frame(text: str) -> tuple[int, Frame] | None:
     """Open MPI: `[ 1] lib(name+0xoff)[0xaddr]`, the number alone before an address, or a bare name."""
     found = _MPI.search(text)
     if found:
-        return int(found["number"]), Frame(_symbol(found["symbol"] or ""), module=found["module"], address=found["address"])
+        return int(found["number"]), Frame(
+            _symbol(found["symbol"] or ""), module=found["module"], address=found["address"]
+        )
     named = _MPI_NAMED.search(text)
     return (int(named[1]), Frame(_name(named[2]), address=named[3])) if named else None
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """ggml and llama.cpp: asserts, aborts, CUDA/ROCm errors and their backtrace. In: an intake; out: NATIVE events (type: the
 assertion macro, or SIGABRT where ggml aborts on a runtime error) and MESSAGE events for model loading errors. Samples:
 
@@ -32,15 +33,44 @@ _DEVICE = "current device: "
 _HEADS = ("CUDA error", "ROCm error", "MUSA error", "HIP error", "SYCL error")
 _ABORTED = "(ggml_abort+"
 
-_MESSAGES = Table("ggml", (
-    Row("cudaMalloc failed: ", EventKind.MESSAGE, r"(?P<message>\S{0,80}: ?allocating (?P<mib>[\d.]+) MiB on device (?P<device>\d+): cudaMalloc failed: .*)", level="ERROR"),
-    Row("error loading model", EventKind.MESSAGE, r"(?P<message>(?:\w{1,60}: )?error loading model.*)", level="ERROR"),
-    Row("failed to load model", EventKind.MESSAGE, r"(?P<message>(?:[\w :|-]{1,60}: )?failed to load model.*)", level="ERROR", unless=("Traceback",)),
-    Row("error: unable to load model", EventKind.MESSAGE, r"(?P<message>error: unable to load model.*)", level="ERROR"),
-    Row("failed to allocate buffer", EventKind.MESSAGE, r"(?P<message>[\w:| ]{1,120}failed to allocate buffer.*)", level="ERROR"),
-    Row("failed to create context with model", EventKind.MESSAGE, level="ERROR"),
-    Row("ggml_vulkan: Device memory allocation of size", EventKind.MESSAGE, level="ERROR"),
-))
+_MESSAGES = Table(
+    "ggml",
+    (
+        Row(
+            "cudaMalloc failed: ",
+            EventKind.MESSAGE,
+            r"(?P<message>\S{0,80}: ?allocating (?P<mib>[\d.]+) MiB on device (?P<device>\d+): cudaMalloc failed: .*)",
+            level="ERROR",
+        ),
+        Row(
+            "error loading model",
+            EventKind.MESSAGE,
+            r"(?P<message>(?:\w{1,60}: )?error loading model.*)",
+            level="ERROR",
+        ),
+        Row(
+            "failed to load model",
+            EventKind.MESSAGE,
+            r"(?P<message>(?:[\w :|-]{1,60}: )?failed to load model.*)",
+            level="ERROR",
+            unless=("Traceback",),
+        ),
+        Row(
+            "error: unable to load model",
+            EventKind.MESSAGE,
+            r"(?P<message>error: unable to load model.*)",
+            level="ERROR",
+        ),
+        Row(
+            "failed to allocate buffer",
+            EventKind.MESSAGE,
+            r"(?P<message>[\w:| ]{1,120}failed to allocate buffer.*)",
+            level="ERROR",
+        ),
+        Row("failed to create context with model", EventKind.MESSAGE, level="ERROR"),
+        Row("ggml_vulkan: Device memory allocation of size", EventKind.MESSAGE, level="ERROR"),
+    ),
+)
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(_ASSERT.encode(), 2, 90, "ggml"),
@@ -53,7 +83,9 @@ ANCHORS: tuple[Anchor, ...] = (
 
 _OLD = Lazy(r"GGML_ASSERT: (?P<file>[^:\s]{1,400}):(?P<line>\d+): (?P<expression>.+)$")
 _NEW = Lazy(r"(?P<file>[^:\s]{1,400}):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+)\) failed")
-_AT = Lazy(r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)")
+_AT = Lazy(
+    r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
+)
 _STATUS = Lazy(r"^\s*(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL) error(?:: .+)?)\s*$")
 _ABORT = Lazy(r"^\s*(?P<file>[^:\s]{1,400}\.(?:c|cc|cpp|cu|cuh|m|h|hpp)):(?P<line>\d+): (?P<message>.+)$")
 
@@ -81,7 +113,12 @@ def _runtime_errors(intake: Intake) -> list[Event]:
                 first = before
                 status = max(status, text[1], key=len)
         call = next((a.text.strip() for _, a in following(intake, index, 1) if a.text.startswith(" ")), "")
-        fields: dict[str, Any] = {**found.groupdict(), "device": int(found["device"]), "line": int(found["line"]), "call": call}
+        fields: dict[str, Any] = {
+            **found.groupdict(),
+            "device": int(found["device"]),
+            "line": int(found["line"]),
+            "call": call,
+        }
         events.append(_native(intake, index, first, "SIGABRT", status or "CUDA error", fields))
     return events
 
@@ -105,7 +142,11 @@ def _aborts(intake: Intake) -> list[Event]:
             found = _ABORT.match(line.text)
             if found and not line.text.startswith("#") and "sysdeps" not in line.text and not line.text[0].isdigit():
                 kind = "SIGABRT" if found["message"].endswith(" error") else "GGML_ABORT"
-                events.append(_native(intake, at, line, kind, found["message"], {"file": found["file"], "line": int(found["line"])}))
+                events.append(
+                    _native(
+                        intake, at, line, kind, found["message"], {"file": found["file"], "line": int(found["line"])}
+                    )
+                )
                 break
     return events
 
@@ -113,7 +154,16 @@ def _aborts(intake: Intake) -> list[Event]:
 def _native(intake: Intake, index: int, first: Any, kind: str, message: str, fields: dict[str, Any]) -> Event:
     frames = _stack(intake, index)
     last = intake.lines[frames[-1][0]] if frames else intake.lines[index]
-    return make(EventKind.NATIVE, first, last, parser="ggml", type=kind, message=message, stacks=stack_of(intake, frames), fields=fields)
+    return make(
+        EventKind.NATIVE,
+        first,
+        last,
+        parser="ggml",
+        type=kind,
+        message=message,
+        stacks=stack_of(intake, frames),
+        fields=fields,
+    )
 
 
 def _stack(intake: Intake, index: int) -> list[tuple[int, Frame]]:
@@ -132,5 +182,7 @@ def _stack(intake: Intake, index: int) -> list[tuple[int, Frame]]:
             break
         else:
             continue
-        frames.append((at, Frame(frame.function, frame.file, frame.line, None, frame.module, frame.address, line.number)))
+        frames.append(
+            (at, Frame(frame.function, frame.file, frame.line, None, frame.module, frame.address, line.number))
+        )
     return frames

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """glog and absl: fatal checks and signal handlers with `@ 0x…` frames. In: an intake; out: NATIVE and FATAL_SIGNAL events.
 
     F1129 20:15:45.101010   811 executor.cc:160] Check failed: status.ok() INTERNAL: launch failed
@@ -41,7 +42,9 @@ ANCHORS: tuple[Anchor, ...] = (
 
 _PLACE = Lazy(r"(?:^|\s)([\w./+-]{1,200}\.(?:cc|cpp|cu|h|hpp|cxx|c|cuh)):(\d+)\](?: )?(.*)$")
 _FATAL = Lazy(r"(?:^|\s|\[)F(?:\d{4}|\d{8})? ")
-_SIGNALS = Lazy(r"\*\*\* (SIG[A-Z]+) (?:\(@(0x[0-9a-f]+|\(?nil\)?)\) )?received (?:at time=(\d+)(?: on cpu (\d+))?|by PID (\d+)(?: \(TID (0x[0-9a-f]+|\d+)\))?)")
+_SIGNALS = Lazy(
+    r"\*\*\* (SIG[A-Z]+) (?:\(@(0x[0-9a-f]+|\(?nil\)?)\) )?received (?:at time=(\d+)(?: on cpu (\d+))?|by PID (\d+)(?: \(TID (0x[0-9a-f]+|\d+)\))?)"
+)
 _DETECTED = Lazy(r"FatalError: `([^`]{1,80})` is detected by the operating system")
 
 
@@ -59,16 +62,39 @@ def parse(intake: Intake) -> list[Event]:
         fields.update({k: v for k, v in (("address", found[2]), ("cpu", found[4]), ("tid", found[6])) if v})
         if found[5]:
             fields["pid"] = int(found[5])
-        events.append(make(
-            EventKind.FATAL_SIGNAL, lines[index], lines[frames[-1][0]] if frames else None, parser="glog", type=found[1],
-            message=found[0].strip("* "), stacks=stack_of(intake, frames), fields=fields,
-        ))
+        events.append(
+            make(
+                EventKind.FATAL_SIGNAL,
+                lines[index],
+                lines[frames[-1][0]] if frames else None,
+                parser="glog",
+                type=found[1],
+                message=found[0].strip("* "),
+                stacks=stack_of(intake, frames),
+                fields=fields,
+            )
+        )
     for index in hits(intake, _PADDLE):
         found = _DETECTED.search(lines[index].text)
         if found:
-            name = {"Segmentation fault": "SIGSEGV", "Process abort signal": "SIGABRT", "Access to an undefined portion of a memory object": "SIGBUS",
-                    "Termination signal": "SIGTERM", "Erroneous arithmetic operation": "SIGFPE", "Illegal instruction": "SIGILL"}.get(found[1])
-            events.append(make(EventKind.FATAL_SIGNAL, lines[index], parser="glog", type=name, message=found[0], fields={"handler": "paddle"}))
+            name = {
+                "Segmentation fault": "SIGSEGV",
+                "Process abort signal": "SIGABRT",
+                "Access to an undefined portion of a memory object": "SIGBUS",
+                "Termination signal": "SIGTERM",
+                "Erroneous arithmetic operation": "SIGFPE",
+                "Illegal instruction": "SIGILL",
+            }.get(found[1])
+            events.append(
+                make(
+                    EventKind.FATAL_SIGNAL,
+                    lines[index],
+                    parser="glog",
+                    type=name,
+                    message=found[0],
+                    fields={"handler": "paddle"},
+                )
+            )
     return events
 
 
@@ -89,7 +115,9 @@ def _traces(intake: Intake) -> tuple[list[Event], set[int]]:
                 break
         checked.add(head)
         words = " ".join(lines[at].text.strip() for at in range(head, index)) if head != index else ""
-        events.append(_failed(lines[head], words, lines[frames[-1][0]] if frames else lines[index], stack_of(intake, frames)))
+        events.append(
+            _failed(lines[head], words, lines[frames[-1][0]] if frames else lines[index], stack_of(intake, frames))
+        )
     return events, checked
 
 
@@ -98,7 +126,11 @@ def _lone_checks(intake: Intake, checked: set[int]) -> list[Event]:
     events = []
     for index in hits(intake, *_CHECKS):
         line = intake.lines[index]
-        fatal = line.level in ("FATAL", "CRITICAL") or _FATAL.search(line.raw[:80]) is not None or line.text.startswith(_CHECKS)
+        fatal = (
+            line.level in ("FATAL", "CRITICAL")
+            or _FATAL.search(line.raw[:80]) is not None
+            or line.text.startswith(_CHECKS)
+        )
         if index not in checked and fatal and line.level not in ("WARNING", "INFO", "ERROR"):
             events.append(_failed(line, line.text, line, ()))
     return events
@@ -109,6 +141,12 @@ def _failed(line: LogLine, words: str, last: LogLine, stacks: tuple[Any, ...]) -
     message = (place[3] if place and place[3] and place[3] in words else words).strip()
     if place and place[3] and words.endswith(place[3]) is False and place[3].strip() in words:
         message = words[words.find(place[3].strip()) :]
-    kind = "Check failed" if "Check failed" in message or not message else "Non-OK-status" if "Non-OK" in message else "LOG(FATAL)"
+    kind = (
+        "Check failed"
+        if "Check failed" in message or not message
+        else "Non-OK-status"
+        if "Non-OK" in message
+        else "LOG(FATAL)"
+    )
     fields = {"file": place[1], "line": int(place[2])} if place else {}
     return make(EventKind.NATIVE, line, last, parser="glog", type=kind, message=message, stacks=stacks, fields=fields)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Signal handlers that print their own stack: UCX and UCS, Open MPI, PMIx. In: an intake; out: FATAL_SIGNAL events with the
 stack. Samples:
 
@@ -38,7 +39,9 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"Signal (", 1, 60, "handlers"),
 )
 
-_UCX = Lazy(r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:(?P<worker>\d+) *:(?P<tid>\d+)\] (?P<message>Caught signal (?P<number>\d+) \((?P<what>[^)]{0,300})\)?.*)")
+_UCX = Lazy(
+    r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:(?P<worker>\d+) *:(?P<tid>\d+)\] (?P<message>Caught signal (?P<number>\d+) \((?P<what>[^)]{0,300})\)?.*)"
+)
 _TID = Lazy(r"==== backtrace \(tid: *(\d+)\) ====")
 _ADDRESS = Lazy(r"at address (0x[0-9a-f]+)")
 _SERVER = Lazy(r"Signal \((\d+)\) received\.")
@@ -69,28 +72,50 @@ def _ucx(intake: Intake) -> list[Event]:
         if not found:
             continue
         line = lines[index]
-        mine = [t for t in by_thread.get((line.source, int(found["tid"])), ()) if 0 <= t - index <= 400 and t not in taken][:1]
+        mine = [
+            t for t in by_thread.get((line.source, int(found["tid"])), ()) if 0 <= t - index <= 400 and t not in taken
+        ][:1]
         taken.update(mine)
         frames = stacks[mine[0]] if mine else []
         address = _ADDRESS.search(found["what"])
         fields: dict[str, Any] = {
-            "host": found["host"], "pid": int(found["pid"]), "tid": int(found["tid"]), "signal": int(found["number"]), "handler": "ucx",
+            "host": found["host"],
+            "pid": int(found["pid"]),
+            "tid": int(found["tid"]),
+            "signal": int(found["number"]),
+            "handler": "ucx",
         }
         if address:
             fields["address"] = address[1]
         last = lines[frames[-1][0]] if frames else line
         rank = line.rank or Rank(f"{found['host']}:{found['pid']}", None, node=found["host"], pid=int(found["pid"]))
-        events.append(make(
-            EventKind.FATAL_SIGNAL, line, last, parser="handlers", type=signal_name(int(found["number"])), message=found["message"],
-            rank=rank, stacks=stack_of(intake, frames, found["tid"]), fields=fields,
-        ))
+        events.append(
+            make(
+                EventKind.FATAL_SIGNAL,
+                line,
+                last,
+                parser="handlers",
+                type=signal_name(int(found["number"])),
+                message=found["message"],
+                rank=rank,
+                stacks=stack_of(intake, frames, found["tid"]),
+                fields=fields,
+            )
+        )
     for table in tables:
         if table not in taken and stacks[table]:
             tid = _TID.search(lines[table].text)
-            events.append(make(
-                EventKind.STACK, lines[table], lines[stacks[table][-1][0]], parser="handlers", message="backtrace printed by UCX's signal handler",
-                stacks=stack_of(intake, stacks[table], tid[1] if tid else None), fields={"handler": "ucx"},
-            ))
+            events.append(
+                make(
+                    EventKind.STACK,
+                    lines[table],
+                    lines[stacks[table][-1][0]],
+                    parser="handlers",
+                    message="backtrace printed by UCX's signal handler",
+                    stacks=stack_of(intake, stacks[table], tid[1] if tid else None),
+                    fields={"handler": "ucx"},
+                )
+            )
     return events
 
 
@@ -104,10 +129,18 @@ def _triton_server(intake: Intake) -> list[Event]:
         name = signal_name(int(found[1])) if found else None
         if name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE"):
             frames = stacks[header]
-            events.append(make(
-                EventKind.FATAL_SIGNAL, intake.lines[header], intake.lines[frames[-1][0]] if frames else None, parser="handlers", type=name,
-                message=intake.lines[header].text, stacks=stack_of(intake, frames), fields={"handler": "triton"},
-            ))
+            events.append(
+                make(
+                    EventKind.FATAL_SIGNAL,
+                    intake.lines[header],
+                    intake.lines[frames[-1][0]] if frames else None,
+                    parser="handlers",
+                    type=name,
+                    message=intake.lines[header].text,
+                    stacks=stack_of(intake, frames),
+                    fields={"handler": "triton"},
+                )
+            )
     return events
 
 
@@ -151,8 +184,17 @@ def _openmpi(intake: Intake) -> list[Event]:
         if owner:
             fields.update(host=owner[1], pid=int(owner[2]))
             rank = rank or Rank(f"{owner[1]}:{owner[2]}", None, node=owner[1], pid=int(owner[2]))
-        events.append(make(
-            EventKind.FATAL_SIGNAL, line, last, parser="handlers", type=signal_name(number) if number else None,
-            message=", ".join(parts), rank=rank, stacks=stack_of(intake, frames), fields=fields,
-        ))
+        events.append(
+            make(
+                EventKind.FATAL_SIGNAL,
+                line,
+                last,
+                parser="handlers",
+                type=signal_name(number) if number else None,
+                message=", ".join(parts),
+                rank=rank,
+                stacks=stack_of(intake, frames),
+                fields=fields,
+            )
+        )
     return events

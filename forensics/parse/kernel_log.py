@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """The kernel's log: NVIDIA Xid and SXid, GPUs off the bus, driver start-up, NVSwitch, PCIe AER, machine checks, EDAC, amdgpu. In: an
 intake; out: HARDWARE events with a `HardwareFault`. Samples:
 
@@ -30,37 +31,92 @@ _OFF = "allen off the bus"
 
 #: literal, kind, pattern (groups device, name, message, code, subcode), type
 _OTHERS: tuple[tuple[str, str, str, str | None], ...] = (
-    ("RmInitAdapter failed", "driver", r"(?:GPU (?P<device>[0-9a-fA-F:.]+): )?(?P<message>RmInitAdapter failed!? ?(?:\((?P<subcode>[^)]{1,60})\))?.*)$", None),
+    (
+        "RmInitAdapter failed",
+        "driver",
+        r"(?:GPU (?P<device>[0-9a-fA-F:.]+): )?(?P<message>RmInitAdapter failed!? ?(?:\((?P<subcode>[^)]{1,60})\))?.*)$",
+        None,
+    ),
     ("The GPU likely needs to be reset", "driver", r"(?P<message>Rate limiting .*)$", None),
-    ("GPU recovery action changed", "driver", r"(?:PCI:(?P<device>[0-9a-fA-F:.]+))?.{0,80}(?P<message>GPU recovery action changed.*)$", None),
+    (
+        "GPU recovery action changed",
+        "driver",
+        r"(?:PCI:(?P<device>[0-9a-fA-F:.]+))?.{0,80}(?P<message>GPU recovery action changed.*)$",
+        None,
+    ),
     ("GPU reset required", "driver", r"(?P<message>.{0,200}GPU reset required.*)$", None),
     ("rejecting I/O to dead device", "driver", r"(?P<message>.*)$", None),
     ("failed to copy vbios", "driver", r"(?P<message>.*)$", None),
-    ("API mismatch: the client has the version", "driver_mismatch", r"(?P<message>API mismatch: the client has the version.*)$", None),
+    (
+        "API mismatch: the client has the version",
+        "driver_mismatch",
+        r"(?P<message>API mismatch: the client has the version.*)$",
+        None,
+    ),
     ("NVRM: This can occur when a kernel module", "driver_mismatch", r"NVRM: (?P<message>.*)$", None),
-    ("nvidia-nvswitch", "nvswitch", r"nvidia-nvswitch(?P<device>\d+): (?P<message>.*(?:[Ff]atal|error|failed|contain).*)$", None),
+    (
+        "nvidia-nvswitch",
+        "nvswitch",
+        r"nvidia-nvswitch(?P<device>\d+): (?P<message>.*(?:[Ff]atal|error|failed|contain).*)$",
+        None,
+    ),
     ("nvidia-uvm: ", "driver", r"nvidia-uvm: (?P<message>.*(?:fatal|failed|error).*)$", None),
     ("NVRM: nvAssert", "driver", r"NVRM: (?P<message>nvAssert\w{0,40}: .*)$", None),
     (": AER: ", "aer", r"(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?:? ?AER: (?P<message>.*)$", None),
-    ("PCIe Bus Error: severity=", "aer", r"(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?:? ?(?P<message>PCIe Bus Error: severity=(?P<subcode>[^,]{1,60}).*)$", None),
-    ("Machine Check Exception", "mce", r"(?P<message>(?:\[Hardware Error\]: )?(?:CPU \d+: )?Machine Check Exception.*)$", None),
+    (
+        "PCIe Bus Error: severity=",
+        "aer",
+        r"(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?:? ?(?P<message>PCIe Bus Error: severity=(?P<subcode>[^,]{1,60}).*)$",
+        None,
+    ),
+    (
+        "Machine Check Exception",
+        "mce",
+        r"(?P<message>(?:\[Hardware Error\]: )?(?:CPU \d+: )?Machine Check Exception.*)$",
+        None,
+    ),
     ("Machine check events logged", "mce", r"(?P<message>Machine check events logged)", None),
-    ("[Hardware Error]: ", "mce", r"\[Hardware Error\]: (?P<message>(?:event severity: (?P<subcode>\w+)|section_type: .*|Uncorrected.*|Corrected error.*|Fatal.*))$", None),
+    (
+        "[Hardware Error]: ",
+        "mce",
+        r"\[Hardware Error\]: (?P<message>(?:event severity: (?P<subcode>\w+)|section_type: .*|Uncorrected.*|Corrected error.*|Fatal.*))$",
+        None,
+    ),
     ("EDAC MC", "ecc", r"(?P<message>EDAC MC(?P<code>\d+): .*(?P<subcode>[CU]E) .*)$", None),
     ("Double Bit ECC", "ecc", r"(?P<message>.{0,200}Double Bit ECC.*)$", None),
     ("ncorrectable ECC", "ecc", r"(?P<message>.{0,200}ncorrectable ECC.*)$", None),
-    ("amdgpu: ring ", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>ring (?P<subcode>\S+) timeout.*)$", None),
+    (
+        "amdgpu: ring ",
+        "amdgpu",
+        r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>ring (?P<subcode>\S+) timeout.*)$",
+        None,
+    ),
     ("] *ERROR* ring ", "amdgpu", r"(?P<message>\*ERROR\* ring (?P<subcode>\S+) timeout.*)$", None),
     ("amdgpu: GPU reset", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>GPU reset.*)$", None),
-    ("page fault (src_id", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>\[\w+\] (?:no-retry |retry )?page fault .*)$", None),
+    (
+        "page fault (src_id",
+        "amdgpu",
+        r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>\[\w+\] (?:no-retry |retry )?page fault .*)$",
+        None,
+    ),
     ("amdgpu: Uncorrectable", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>Uncorrectable.*)$", None),
-    ("uncorrectable hardware errors detected", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>.*)$", None),
+    (
+        "uncorrectable hardware errors detected",
+        "amdgpu",
+        r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>.*)$",
+        None,
+    ),
     ("amdgpu: qcm fence wait loop timeout", "amdgpu", r"(?P<message>qcm fence wait loop timeout.*)$", None),
     ("I/O error, dev ", "storage", r"(?P<message>I/O error, dev (?P<device>\S{1,40}), sector.*)$", None),
     ("nfs: server ", "storage", r"(?P<message>nfs: server (?P<device>\S{1,120}) (?:not responding|OK).*)$", None),
     ("LustreError: ", "storage", r"(?P<message>LustreError: .*)$", None),
     ("Link Down", "link", r"(?P<device>mlx\d_core [0-9a-f:.]+|\w{2,12}): ?(?P<message>.*Link Down.*)$", None),
-    ("mlx5_core ", "link", r"mlx5_core (?P<device>[0-9a-f:.]+).{0,40}?: (?P<message>.*(?:[Ll]ink down|health compromised|error|Fatal).*)$", None),
+    (
+        "mlx5_core ",
+        "link",
+        r"mlx5_core (?P<device>[0-9a-f:.]+).{0,40}?: (?P<message>.*(?:[Ll]ink down|health compromised|error|Fatal).*)$",
+        None,
+    ),
 )
 
 ANCHORS: tuple[Anchor, ...] = (
@@ -70,7 +126,9 @@ ANCHORS: tuple[Anchor, ...] = (
 )
 
 _LINE = Lazy(r"(?P<family>S?Xid) \((?:PCI:)?(?P<device>[0-9a-fA-F:.]+)[^)]{0,200}\): (?P<code>\d+),? ?(?P<rest>.*)$")
-_PID = Lazy(r"^pid=(?:'?<?(?P<pid>\d+|unknown)>?'?)(?:, name=(?P<name>(?:<unknown>|'[^']{0,80}'|[^,]{0,80})))?(?:, )?(?P<rest>.*)$")
+_PID = Lazy(
+    r"^pid=(?:'?<?(?P<pid>\d+|unknown)>?'?)(?:, name=(?P<name>(?:<unknown>|'[^']{0,80}'|[^,]{0,80})))?(?:, )?(?P<rest>.*)$"
+)
 _NAMED = Lazy(r"^(?P<name>[A-Z][A-Z0-9]{2,30}_[A-Z0-9_]{2,40})\b")
 _LOST = Lazy(r"(?P<message>(?:GPU )?(?:(?:has|is) )?[Ff]allen off the bus.*)$")
 _GPU_AT = Lazy(r"GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)")
@@ -97,8 +155,24 @@ def parse(intake: Intake) -> list[Event]:
             if found and ("NVRM" in intake.lines[index].raw or "GPU" in intake.lines[index].raw):
                 seen.add(index)
                 device = _GPU_AT.search(intake.lines[index].raw)
-                fault = HardwareFault("xid", 79, device[1] if device else None, "GPU has fallen off the bus", found["message"], node=_node(intake.lines[index]))
-                events.append(make(EventKind.HARDWARE, intake.lines[index], parser="kernel_log", type="Xid 79", message=found["message"], fields={"fault": fault, "implied": True}))
+                fault = HardwareFault(
+                    "xid",
+                    79,
+                    device[1] if device else None,
+                    "GPU has fallen off the bus",
+                    found["message"],
+                    node=_node(intake.lines[index]),
+                )
+                events.append(
+                    make(
+                        EventKind.HARDWARE,
+                        intake.lines[index],
+                        parser="kernel_log",
+                        type="Xid 79",
+                        message=found["message"],
+                        fields={"fault": fault, "implied": True},
+                    )
+                )
     for (literal, kind, _, name), pattern in zip(_OTHERS, _PATTERNS, strict=True):
         for index in hits(intake, literal):
             if index not in seen:
@@ -144,7 +218,9 @@ def _xid(line: LogLine, groups: Mapping[str, str | None]) -> Event:
     if family == "SXid":
         subcode = rest.partition(",")[0].strip() or None
     fault = HardwareFault(family.lower(), code, groups["device"], None, rest, subcode, pid, name, _node(line))
-    return make(EventKind.HARDWARE, line, parser="kernel_log", type=f"{family} {code}", message=rest, fields={"fault": fault})
+    return make(
+        EventKind.HARDWARE, line, parser="kernel_log", type=f"{family} {code}", message=rest, fields={"fault": fault}
+    )
 
 
 def _other(line: LogLine, kind: str, name: str | None, pattern: Lazy) -> Event | None:
@@ -155,11 +231,22 @@ def _other(line: LogLine, kind: str, name: str | None, pattern: Lazy) -> Event |
     code = groups.get("code")
     message = groups["message"].strip()
     minor = groups.get("subcode") == "CE" or any(word in message for word in _MINOR)
-    fault = HardwareFault(kind, int(code) if code else None, groups.get("device"), name, message, groups.get("subcode"), node=_node(line))
+    fault = HardwareFault(
+        kind, int(code) if code else None, groups.get("device"), name, message, groups.get("subcode"), node=_node(line)
+    )
     return make(
-        EventKind.WARNING if minor else EventKind.HARDWARE, line, parser="kernel_log", type=name or kind.upper(), message=message, fields={"fault": fault},
+        EventKind.WARNING if minor else EventKind.HARDWARE,
+        line,
+        parser="kernel_log",
+        type=name or kind.upper(),
+        message=message,
+        fields={"fault": fault},
     )
 
 
 def _node(line: LogLine) -> str | None:
-    return line.rank.node if line.rank else (line.stream.partition("/")[0] or None if line.stream and "=" not in line.stream else None)
+    return (
+        line.rank.node
+        if line.rank
+        else (line.stream.partition("/")[0] or None if line.stream and "=" not in line.stream else None)
+    )

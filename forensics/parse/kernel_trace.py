@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """What the kernel says of programs and of itself: segfault lines, traps, oopses, hung tasks, lockups, with their call traces. In:
 an intake; out: FATAL_SIGNAL events for programs, HARDWARE (kind "kernel") or WARNING events for the kernel. Samples:
 
@@ -17,24 +18,51 @@ from forensics.model.stack import Frame
 from forensics.parse.reading import Lazy, fold, following, hits, make, stack_of
 
 _TRAPS = "traps: "
-_BUGS = ("BUG: ", "Oops: ", "Kernel panic - not syncing", "general protection fault", "Unable to handle kernel", "watchdog: BUG: soft lockup", "NMI watchdog: ", "rcu: INFO: rcu_sched self-detected stall", "kernel BUG at ")
+_BUGS = (
+    "BUG: ",
+    "Oops: ",
+    "Kernel panic - not syncing",
+    "general protection fault",
+    "Unable to handle kernel",
+    "watchdog: BUG: soft lockup",
+    "NMI watchdog: ",
+    "rcu: INFO: rcu_sched self-detected stall",
+    "kernel BUG at ",
+)
 _HUNG = "blocked for more than "
 _TRACE = "Call Trace:"
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(b": segfault at ", 0, 2, "kernel_trace"), Anchor(b"traps: ", 0, 1, "kernel_trace"),
+    Anchor(b": segfault at ", 0, 2, "kernel_trace"),
+    Anchor(b"traps: ", 0, 1, "kernel_trace"),
     *(Anchor(text.encode(), 1, 60, "kernel_trace") for text in _BUGS if text != "BUG: "),
-    Anchor(b"BUG: kernel", 1, 60, "kernel_trace"), Anchor(b"BUG: unable", 1, 60, "kernel_trace"),
-    Anchor(_HUNG.encode(), 0, 40, "kernel_trace"), Anchor(_TRACE.encode(), 10, 40, "kernel_trace"),
+    Anchor(b"BUG: kernel", 1, 60, "kernel_trace"),
+    Anchor(b"BUG: unable", 1, 60, "kernel_trace"),
+    Anchor(_HUNG.encode(), 0, 40, "kernel_trace"),
+    Anchor(_TRACE.encode(), 10, 40, "kernel_trace"),
 )
 
-_SEGV = Lazy(r"(?P<name>[^\s\[]{1,40})\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-fx()nul]{1,20}) ip (?P<ip>\S{1,20}) sp \S{1,20} error (?P<error>\w{1,8})(?: (?:cpu \d+ )?in (?P<module>[^\[\s]{1,200})\[)?")
-_TRAP = Lazy(r"traps: (?P<name>[^\s\[]{1,40})\[(?P<pid>\d+)\] (?:trap )?(?P<what>[\w -]{1,60}?) ip:(?P<ip>\S{1,20}) sp:\S{1,20} error:\w{1,8}(?: in (?P<module>[^\[\s]{1,200})\[)?")
+_SEGV = Lazy(
+    r"(?P<name>[^\s\[]{1,40})\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-fx()nul]{1,20}) ip (?P<ip>\S{1,20}) sp \S{1,20} error (?P<error>\w{1,8})(?: (?:cpu \d+ )?in (?P<module>[^\[\s]{1,200})\[)?"
+)
+_TRAP = Lazy(
+    r"traps: (?P<name>[^\s\[]{1,40})\[(?P<pid>\d+)\] (?:trap )?(?P<what>[\w -]{1,60}?) ip:(?P<ip>\S{1,20}) sp:\S{1,20} error:\w{1,8}(?: in (?P<module>[^\[\s]{1,200})\[)?"
+)
 _TASK = Lazy(r"task (?P<name>[^:\s]{1,40}):(?P<pid>\d+) blocked for more than (?P<seconds>\d+) seconds")
-_BUG = Lazy(r"(?P<message>(?:BUG: (?:kernel|unable|soft lockup|workqueue|scheduling)|Oops: |Kernel panic - not syncing|general protection fault|Unable to handle kernel|watchdog: BUG: soft lockup|rcu: INFO: rcu_sched self-detected stall|kernel BUG at ).*)$")
+_BUG = Lazy(
+    r"(?P<message>(?:BUG: (?:kernel|unable|soft lockup|workqueue|scheduling)|Oops: |Kernel panic - not syncing|general protection fault|Unable to handle kernel|watchdog: BUG: soft lockup|rcu: INFO: rcu_sched self-detected stall|kernel BUG at ).*)$"
+)
 _CALL = Lazy(r"(?:^|[\]\s])(\? )?([\w.]{2,120})\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[([\w-]{1,60})\])?\s*$")
 
-_TRAPS_BY_NAME = {"invalid opcode": "SIGILL", "divide error": "SIGFPE", "general protection": "SIGSEGV", "general protection fault": "SIGSEGV", "int3": "SIGTRAP", "stack segment": "SIGBUS", "alignment check": "SIGBUS"}
+_TRAPS_BY_NAME = {
+    "invalid opcode": "SIGILL",
+    "divide error": "SIGFPE",
+    "general protection": "SIGSEGV",
+    "general protection fault": "SIGSEGV",
+    "int3": "SIGTRAP",
+    "stack segment": "SIGBUS",
+    "alignment check": "SIGBUS",
+}
 
 
 def parse(intake: Intake) -> list[Event]:
@@ -51,25 +79,49 @@ def parse(intake: Intake) -> list[Event]:
             if groups.get("module"):
                 fields["module"] = groups["module"]
             if groups.get("address"):
-                fields["address"] = groups["address"] if groups["address"].startswith("0x") else f"0x{groups['address']}"
-            events.append(make(EventKind.FATAL_SIGNAL, line, parser="kernel_trace", type=kind, message=found[0], fields=fields))
+                fields["address"] = (
+                    groups["address"] if groups["address"].startswith("0x") else f"0x{groups['address']}"
+                )
+            events.append(
+                make(EventKind.FATAL_SIGNAL, line, parser="kernel_trace", type=kind, message=found[0], fields=fields)
+            )
     for index in hits(intake, _HUNG):
         found = _TASK.search(lines[index].raw)
         if found:
             frames = _trace(intake, index)
-            events.append(make(
-                EventKind.WARNING, lines[index], lines[frames[-1][0]] if frames else None, parser="kernel_trace", message=found[0],
-                stacks=stack_of(intake, frames), fields={"what": "hung_task", "process": found["name"], "pid": int(found["pid"]), "seconds": int(found["seconds"])},
-            ))
+            events.append(
+                make(
+                    EventKind.WARNING,
+                    lines[index],
+                    lines[frames[-1][0]] if frames else None,
+                    parser="kernel_trace",
+                    message=found[0],
+                    stacks=stack_of(intake, frames),
+                    fields={
+                        "what": "hung_task",
+                        "process": found["name"],
+                        "pid": int(found["pid"]),
+                        "seconds": int(found["seconds"]),
+                    },
+                )
+            )
     for index in hits(intake, *(b for b in _BUGS if b != "BUG: "), "BUG: kernel", "BUG: unable"):
         found = _BUG.search(lines[index].text) or _BUG.search(lines[index].raw)
         if found and "Error" not in lines[index].text[:40]:
             frames = _trace(intake, index)
             fault = HardwareFault("kernel", message=found["message"][:400])
-            events.append(make(
-                EventKind.HARDWARE, lines[index], lines[frames[-1][0]] if frames else None, parser="kernel_trace", type="kernel", message=found["message"],
-                stacks=stack_of(intake, frames), fields={"fault": fault},
-            ))
+            events.append(
+                make(
+                    EventKind.HARDWARE,
+                    lines[index],
+                    lines[frames[-1][0]] if frames else None,
+                    parser="kernel_trace",
+                    type="kernel",
+                    message=found["message"],
+                    stacks=stack_of(intake, frames),
+                    fields={"fault": fault},
+                )
+            )
     return fold(events)
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """LLVM, MLIR and Triton's compiler, ptxas. In: an intake; out: NATIVE events (type: "MLIR error", "LLVM ERROR", "ptxas fatal", "Triton
 compiler crash"). Samples:
 
@@ -36,19 +37,34 @@ _PTXAS = ("ptxas fatal", "ptxas error", "ptxas /", "nvlink fatal", "nvlink error
 _REMARK = "Failures have been detected while processing an MLIR pass pipeline"
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(b'loc("', 1, 4, "llvm"), Anchor(b"error: Failures have been detected while", 1, 4, "llvm"), Anchor(b": error: 'tt", 1, 4, "llvm"),
-    Anchor(b": error: 'llvm.", 1, 4, "llvm"), Anchor(b": error: 'arith.", 1, 4, "llvm"), Anchor(b": error: operation ", 1, 4, "llvm"),
-    Anchor(_LLVM.encode(), 2, 40, "llvm"), Anchor(_BUG.encode(), 2, 60, "llvm"), Anchor(_ASSERT.encode(), 1, 8, "llvm"),
-    Anchor(_PASS.encode(), 1, 2, "llvm"), *(Anchor(text.encode(), 1, 6, "llvm") for text in _PTXAS if text != "ptxas /"),
+    Anchor(b'loc("', 1, 4, "llvm"),
+    Anchor(b"error: Failures have been detected while", 1, 4, "llvm"),
+    Anchor(b": error: 'tt", 1, 4, "llvm"),
+    Anchor(b": error: 'llvm.", 1, 4, "llvm"),
+    Anchor(b": error: 'arith.", 1, 4, "llvm"),
+    Anchor(b": error: operation ", 1, 4, "llvm"),
+    Anchor(_LLVM.encode(), 2, 40, "llvm"),
+    Anchor(_BUG.encode(), 2, 60, "llvm"),
+    Anchor(_ASSERT.encode(), 1, 8, "llvm"),
+    Anchor(_PASS.encode(), 1, 2, "llvm"),
+    *(Anchor(text.encode(), 1, 6, "llvm") for text in _PTXAS if text != "ptxas /"),
     Anchor(b"ptxas /tmp", 0, 3, "llvm"),
 )
 
-_MLIR = Lazy(r"(?:loc\(\"(?P<file>[^\"]{1,400})\":(?P<line>\d+):\d+\)|(?P<path>[^\s:\"]{1,400}\.(?:py|mlir|ttir|ttgir|cu)):(?P<row>\d+):\d+): error: (?P<message>.+)$")
-_OP = Lazy(r"'((?:tt|ttg|ttng|triton_gpu|triton_nvidia_gpu|llvm|arith|scf|nvvm|rocdl|memref|gpu|nvgpu|builtin|amdgpu|cf|math)\.[\w.]{1,60})' op")
+_MLIR = Lazy(
+    r"(?:loc\(\"(?P<file>[^\"]{1,400})\":(?P<line>\d+):\d+\)|(?P<path>[^\s:\"]{1,400}\.(?:py|mlir|ttir|ttgir|cu)):(?P<row>\d+):\d+): error: (?P<message>.+)$"
+)
+_OP = Lazy(
+    r"'((?:tt|ttg|ttng|triton_gpu|triton_nvidia_gpu|llvm|arith|scf|nvvm|rocdl|memref|gpu|nvgpu|builtin|amdgpu|cf|math)\.[\w.]{1,60})' op"
+)
 _FAILED_PASS = Lazy(r"Pipeline failed while executing \[`?(?P<pass>[\w-]{1,80})")
-_C_ASSERT = Lazy(r"(?:^|\s)(?P<program>[\w./+-]{1,120}): (?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<function>.{1,1500}?): (?P<message>Assertion [`'](?P<assertion>.{1,1500}?)' failed\.?)")
+_C_ASSERT = Lazy(
+    r"(?:^|\s)(?P<program>[\w./+-]{1,120}): (?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<function>.{1,1500}?): (?P<message>Assertion [`'](?P<assertion>.{1,1500}?)' failed\.?)"
+)
 _STACK = Lazy(r"^\s*#(\d{1,3}) (0x[0-9a-f]+) (?:(.+?) )?\((\S+?)(?:\+0x[0-9a-f]+)?\)\s*$")
-_PTX = Lazy(r"(?P<message>(?P<type>ptxas fatal|ptxas error|nvlink fatal|nvlink error|ptxas|`ptxas` failed|nvJitLink error) ?(?:[^:]{0,300}: )?.*)$")
+_PTX = Lazy(
+    r"(?P<message>(?P<type>ptxas fatal|ptxas error|nvlink fatal|nvlink error|ptxas|`ptxas` failed|nvJitLink error) ?(?:[^:]{0,300}: )?.*)$"
+)
 _PTX_LINE = Lazy(r"(?P<message>ptxas \S{1,300}, line \d+; (?P<type>error|fatal) ?: .*)$")
 
 
@@ -59,7 +75,15 @@ def parse(intake: Intake) -> list[Event]:
 
 def _mlir(intake: Intake) -> list[Event]:
     events = []
-    for index in hits(intake, 'loc("', "error: Failures have been detected while", ": error: 'tt", ": error: 'llvm.", ": error: 'arith.", ": error: operation "):
+    for index in hits(
+        intake,
+        'loc("',
+        "error: Failures have been detected while",
+        ": error: 'tt",
+        ": error: 'llvm.",
+        ": error: 'arith.",
+        ": error: operation ",
+    ):
         line = intake.lines[index]
         found = _MLIR.search(clipped(line.text, "error: "))
         if not found:
@@ -75,7 +99,11 @@ def _mlir(intake: Intake) -> list[Event]:
                 fields["pass"] = failed["pass"]
                 last = after
                 break
-        events.append(make(EventKind.NATIVE, line, last, parser="llvm", type="MLIR error", message=found["message"], fields=fields))
+        events.append(
+            make(
+                EventKind.NATIVE, line, last, parser="llvm", type="MLIR error", message=found["message"], fields=fields
+            )
+        )
     return events
 
 
@@ -87,7 +115,9 @@ def _llvm(intake: Intake) -> list[Event]:
     for index in hits(intake, _LLVM):
         text = lines[index].text
         if text.lstrip().startswith(_LLVM) or "Error: " not in text:
-            events.append(make(EventKind.NATIVE, lines[index], parser="llvm", type="LLVM ERROR", message=text[text.find(_LLVM) :]))
+            events.append(
+                make(EventKind.NATIVE, lines[index], parser="llvm", type="LLVM ERROR", message=text[text.find(_LLVM) :])
+            )
     for bug in bugs:
         frames = stacks[bug]
         words = [lines[bug].text.strip()]
@@ -96,10 +126,17 @@ def _llvm(intake: Intake) -> list[Event]:
                 break
             if line.text.strip():
                 words.append(line.text.strip())
-        events.append(make(
-            EventKind.NATIVE, lines[bug], lines[frames[-1][0]] if frames else None, parser="llvm", type="LLVM crash",
-            message="\n".join(words if frames else words[:4]), stacks=stack_of(intake, frames),
-        ))
+        events.append(
+            make(
+                EventKind.NATIVE,
+                lines[bug],
+                lines[frames[-1][0]] if frames else None,
+                parser="llvm",
+                type="LLVM crash",
+                message="\n".join(words if frames else words[:4]),
+                stacks=stack_of(intake, frames),
+            )
+        )
     return events
 
 
@@ -109,9 +146,22 @@ def _asserts(intake: Intake) -> list[Event]:
         text = clipped(intake.lines[index].text, _ASSERT)
         found = _C_ASSERT.search(text)
         if found and "block: [" not in text:
-            fields = {**found.groupdict(), "line": int(found["line"]), "function": demangle(found["function"])[:MAX_NAME]}
+            fields = {
+                **found.groupdict(),
+                "line": int(found["line"]),
+                "function": demangle(found["function"])[:MAX_NAME],
+            }
             fields.pop("message")
-            events.append(make(EventKind.NATIVE, intake.lines[index], parser="llvm", type="assert", message=found["message"], fields=fields))
+            events.append(
+                make(
+                    EventKind.NATIVE,
+                    intake.lines[index],
+                    parser="llvm",
+                    type="assert",
+                    message=found["message"],
+                    fields=fields,
+                )
+            )
     return events
 
 
@@ -123,10 +173,18 @@ def _ptxas(intake: Intake) -> list[Event]:
         if found and "Error: " not in text[: found.start()]:
             kind = found["type"]
             name = kind if kind not in ("error", "fatal", "ptxas") else "ptxas error"
-            events.append(make(EventKind.NATIVE, intake.lines[index], parser="llvm", type=name.strip("`"), message=found["message"]))
+            events.append(
+                make(
+                    EventKind.NATIVE, intake.lines[index], parser="llvm", type=name.strip("`"), message=found["message"]
+                )
+            )
     return events
 
 
 def _llvm_frame(text: str) -> tuple[int, Frame] | None:
     found = _STACK.match(text)
-    return (int(found[1]), Frame(demangle((found[3] or "??").strip())[:MAX_NAME], module=found[4], address=found[2])) if found else None
+    return (
+        (int(found[1]), Frame(demangle((found[3] or "??").strip())[:MAX_NAME], module=found[4], address=found[2]))
+        if found
+        else None
+    )

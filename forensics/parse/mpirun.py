@@ -1,19 +1,19 @@
 """mpirun of Open MPI, PRRTE, MPICH and Intel MPI. In: an intake; out: PROCESS_EXIT, LAUNCHER and COMMUNICATION events.
 
-    mpirun noticed that process rank 3 with PID 12345 on node node7 exited on signal 9 (Killed).
-    -> PROCESS_EXIT type "SIGKILL", rank 3, fields {"exit": ProcessExit(None, "SIGKILL", 12345, "mpirun"), "node": "node7"}
+mpirun noticed that process rank 3 with PID 12345 on node node7 exited on signal 9 (Killed).
+-> PROCESS_EXIT type "SIGKILL", rank 3, fields {"exit": ProcessExit(None, "SIGKILL", 12345, "mpirun"), "node": "node7"}
 
-    mpirun detected that one or more processes exited with non-zero status, thus causing
-    the job to be terminated. The first process to do so was:
-      Process name: [[49023,1],1]
-      Exit code:    1
-    -> PROCESS_EXIT type "exit 1", rank 1
+mpirun detected that one or more processes exited with non-zero status, thus causing
+the job to be terminated. The first process to do so was:
+  Process name: [[49023,1],1]
+  Exit code:    1
+-> PROCESS_EXIT type "exit 1", rank 1
 
-    MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
-    with errorcode 1.
-    =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
-    =   PID 77 RUNNING AT node7
-    =   EXIT CODE: 139
+MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
+with errorcode 1.
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 77 RUNNING AT node7
+=   EXIT CODE: 139
 """
 
 from __future__ import annotations
@@ -33,24 +33,61 @@ _DETECTED = "detected that one or more processes exited with non-zero status"
 _ABORT = "MPI_ABORT was invoked on rank "
 _BAD = "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
 
-_TABLE = Table("mpirun", (
-    Row("Primary job", EventKind.LAUNCHER, r"(?P<message>Primary job\s+terminated normally, but (?P<processes>\d+) process(?:es)? returned.*)$", fields={"what": "non_zero"}),
-    Row("*** An error occurred in MPI_", EventKind.COMMUNICATION, r"\*\*\* (?P<message>An error occurred in (?P<operation>MPI_\w{1,60}).*)$", fields={"what": "mpi"}, after=6),
-    Row("*** MPI_ERR_", EventKind.COMMUNICATION, r"\*\*\* (?P<message>(?P<type>MPI_ERR_\w{1,40}): .*)$", fields={"what": "mpi"}),
-    Row("There are not enough slots available in the system", EventKind.LAUNCHER, fields={"what": "slots"}, after=6),
-    Row("ORTE was unable to reliably start", EventKind.LAUNCHER, fields={"what": "daemon"}, after=12),
-    Row("An ORTE daemon has unexpectedly failed", EventKind.LAUNCHER, fields={"what": "daemon"}, after=12),
-    Row("A daemon (pid ", EventKind.LAUNCHER, r"(?P<message>A daemon \(pid (?P<pid>\d+)\) (?:on node \S{1,100} )?died unexpectedly.*)$", fields={"what": "daemon"}, after=4),
-    Row("mpirun was unable to", EventKind.LAUNCHER, fields={"what": "launch"}, after=8),
-    Row("mpirun has exited due to process rank", EventKind.LAUNCHER, r"(?P<message>mpirun has exited due to process rank (?P<reported_rank>\d+) with PID (?P<pid>\d+) on.*)$", fields={"what": "exited"}),
-))
-
-ANCHORS: tuple[Anchor, ...] = (
-    Anchor(_NOTICED.encode(), 1, 2, "mpirun"), Anchor(_DETECTED.encode(), 1, 8, "mpirun"), Anchor(_ABORT.encode(), 1, 4, "mpirun"),
-    Anchor(_BAD.encode(), 1, 8, "mpirun"), *_TABLE.anchors(),
+_TABLE = Table(
+    "mpirun",
+    (
+        Row(
+            "Primary job",
+            EventKind.LAUNCHER,
+            r"(?P<message>Primary job\s+terminated normally, but (?P<processes>\d+) process(?:es)? returned.*)$",
+            fields={"what": "non_zero"},
+        ),
+        Row(
+            "*** An error occurred in MPI_",
+            EventKind.COMMUNICATION,
+            r"\*\*\* (?P<message>An error occurred in (?P<operation>MPI_\w{1,60}).*)$",
+            fields={"what": "mpi"},
+            after=6,
+        ),
+        Row(
+            "*** MPI_ERR_",
+            EventKind.COMMUNICATION,
+            r"\*\*\* (?P<message>(?P<type>MPI_ERR_\w{1,40}): .*)$",
+            fields={"what": "mpi"},
+        ),
+        Row(
+            "There are not enough slots available in the system", EventKind.LAUNCHER, fields={"what": "slots"}, after=6
+        ),
+        Row("ORTE was unable to reliably start", EventKind.LAUNCHER, fields={"what": "daemon"}, after=12),
+        Row("An ORTE daemon has unexpectedly failed", EventKind.LAUNCHER, fields={"what": "daemon"}, after=12),
+        Row(
+            "A daemon (pid ",
+            EventKind.LAUNCHER,
+            r"(?P<message>A daemon \(pid (?P<pid>\d+)\) (?:on node \S{1,100} )?died unexpectedly.*)$",
+            fields={"what": "daemon"},
+            after=4,
+        ),
+        Row("mpirun was unable to", EventKind.LAUNCHER, fields={"what": "launch"}, after=8),
+        Row(
+            "mpirun has exited due to process rank",
+            EventKind.LAUNCHER,
+            r"(?P<message>mpirun has exited due to process rank (?P<reported_rank>\d+) with PID (?P<pid>\d+) on.*)$",
+            fields={"what": "exited"},
+        ),
+    ),
 )
 
-_PROCESS = Lazy(r"noticed that process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<node>\S{1,120}) exited on signal (?P<number>\d+)")
+ANCHORS: tuple[Anchor, ...] = (
+    Anchor(_NOTICED.encode(), 1, 2, "mpirun"),
+    Anchor(_DETECTED.encode(), 1, 8, "mpirun"),
+    Anchor(_ABORT.encode(), 1, 4, "mpirun"),
+    Anchor(_BAD.encode(), 1, 8, "mpirun"),
+    *_TABLE.anchors(),
+)
+
+_PROCESS = Lazy(
+    r"noticed that process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<node>\S{1,120}) exited on signal (?P<number>\d+)"
+)
 _NAME = Lazy(r"Process name: \[\[?\w{1,40}(?:,\d+)?(?:\]|-[\w@]{1,60}),(\d+)\]")
 _EXIT_CODE = Lazy(r"Exit code: +(-?\d+)")
 _INVOKED = Lazy(r"MPI_ABORT was invoked on rank (\d+)")
@@ -66,7 +103,11 @@ def parse(intake: Intake) -> list[Event]:
         found = _PROCESS.search(intake.lines[index].raw)
         if found:
             made = ProcessExit(None, signal_name(int(found["number"])), int(found["pid"]), "mpirun")
-            events.append(_exit(intake.lines[index], None, made, int(found["rank"]), found["node"], intake.lines[index].text.strip()))
+            events.append(
+                _exit(
+                    intake.lines[index], None, made, int(found["rank"]), found["node"], intake.lines[index].text.strip()
+                )
+            )
     for index in hits(intake, _DETECTED):
         line = intake.lines[index]
         rank, code, last = None, None, line
@@ -88,7 +129,16 @@ def parse(intake: Intake) -> list[Event]:
                 code = int(error[1])
                 break
         if found:
-            events.append(_exit(line, None, ProcessExit(code, None, None, "mpirun"), int(found[1]), None, line.text[line.text.find(_ABORT) :]))
+            events.append(
+                _exit(
+                    line,
+                    None,
+                    ProcessExit(code, None, None, "mpirun"),
+                    int(found[1]),
+                    None,
+                    line.text[line.text.find(_ABORT) :],
+                )
+            )
     for index in hits(intake, _BAD):
         events += _bad(intake, index)
     return events + _TABLE.read(intake)
@@ -106,21 +156,40 @@ def _bad(intake: Intake, index: int) -> list[Event]:
             if status[1]:
                 made = exited(int(status[1]), "mpirun")
             else:
-                made = ProcessExit(None, signal_name(int(status[2])) if status[2] else signal_in(status[3]), None, "mpirun")
+                made = ProcessExit(
+                    None, signal_name(int(status[2])) if status[2] else signal_in(status[3]), None, "mpirun"
+                )
             break
     if made is None:
         return []
     if place:
         made = ProcessExit(made.code, made.signal, int(place[2]), made.by)
-    return [_exit(line, last, made, int(place[1]) if place and place[1] else None, place[3] if place else None, last.text.strip(" ="))]
+    return [
+        _exit(
+            line,
+            last,
+            made,
+            int(place[1]) if place and place[1] else None,
+            place[3] if place else None,
+            last.text.strip(" ="),
+        )
+    ]
 
 
-def _exit(line: LogLine, last: LogLine | None, made: ProcessExit, rank: int | None, node: str | None, message: str) -> Event:
+def _exit(
+    line: LogLine, last: LogLine | None, made: ProcessExit, rank: int | None, node: str | None, message: str
+) -> Event:
     who = Rank(f"rank {rank}", rank, node=node, pid=made.pid) if rank is not None else None
     fields: dict[str, Any] = {"exit": made, "by": "mpirun"}
     if node:
         fields["node"] = node
     return make(
-        EventKind.PROCESS_EXIT, line, last, parser="mpirun", type=made.signal or (f"exit {made.code}" if made.code is not None else None),
-        message=message, rank=who, fields=fields,
+        EventKind.PROCESS_EXIT,
+        line,
+        last,
+        parser="mpirun",
+        type=made.signal or (f"exit {made.code}" if made.code is not None else None),
+        message=message,
+        rank=who,
+        fields=fields,
     )

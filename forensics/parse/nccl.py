@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """NCCL's and RCCL's own log lines. In: an intake; out: COMMUNICATION events for warnings and for what INFO says of failures,
 LIFECYCLE events for communicators that came up (they map rank, GPU, PCI address and pid). Samples:
 
@@ -41,7 +42,9 @@ _LINE = Lazy(
 _BARE = Lazy(r"NCCL (?P<level>WARN|ERROR) (?P<message>.*)$")
 _IB = Lazy(r"status=(\d+)")
 _PEER = Lazy(r"(?:from peer|to|from|connection with|by remote peer|peer) ([\w.:\[\]-]{3,80}<\d+>)")
-_COMPLETE = Lazy(r"comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<nranks>\d+)(?: cudaDev (?P<cuda>\d+))?(?: nvmlDev (?P<nvml>\d+))?(?: busId (?P<bus>[0-9a-f:.]+))?(?: commId (?P<id>0x[0-9a-f]+))?")
+_COMPLETE = Lazy(
+    r"comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<nranks>\d+)(?: cudaDev (?P<cuda>\d+))?(?: nvmlDev (?P<nvml>\d+))?(?: busId (?P<bus>[0-9a-f:.]+))?(?: commId (?P<id>0x[0-9a-f]+))?"
+)
 _LOCAL = Lazy(r"Connection closed by localRank (\d+)")
 _CUDA = Lazy(r"Cuda failure (?:(\d+) )?'([^']{1,200})'")
 
@@ -70,10 +73,34 @@ def _event(line: LogLine, message: str, level: str, fields: dict[str, Any]) -> E
     if _INIT in message or "Abort COMPLETE" in message:
         if not complete:
             return None
-        state = {"phase": "nccl_init" if _INIT in message else "nccl_abort", "state": "end", "nccl_rank": int(complete["rank"]), "nranks": int(complete["nranks"]), "comm": complete["comm"]}
-        state.update({k: v for k, v in (("cuda_device", complete["cuda"] and int(complete["cuda"])), ("bus_id", complete["bus"]), ("comm_id", complete["id"])) if v is not None})
+        state = {
+            "phase": "nccl_init" if _INIT in message else "nccl_abort",
+            "state": "end",
+            "nccl_rank": int(complete["rank"]),
+            "nranks": int(complete["nranks"]),
+            "comm": complete["comm"],
+        }
+        state.update(
+            {
+                k: v
+                for k, v in (
+                    ("cuda_device", complete["cuda"] and int(complete["cuda"])),
+                    ("bus_id", complete["bus"]),
+                    ("comm_id", complete["id"]),
+                )
+                if v is not None
+            }
+        )
         fields.pop("tid", None)
-        return make(EventKind.LIFECYCLE, line, parser="nccl", message=message, rank=rank, fields={**fields, **state}, level=level)
+        return make(
+            EventKind.LIFECYCLE,
+            line,
+            parser="nccl",
+            message=message,
+            rank=rank,
+            fields={**fields, **state},
+            level=level,
+        )
     closed = _LOCAL.search(message)
     if level == "INFO" and not closed:
         return None

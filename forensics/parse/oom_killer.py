@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """The kernel's OOM killer, with who asked for memory and who was killed told apart; earlyoom and systemd-oomd. In: an intake; out:
 OOM_KILL events. Samples:
 
@@ -25,12 +26,19 @@ _INVOKED = "invoked oom-killer"
 _FACTS = "oom-kill:constraint="
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(b"Killed process ", 4, 2, "oom_killer"), Anchor(b"Kill process ", 4, 2, "oom_killer"), Anchor(b"killed process ", 4, 2, "oom_killer"),
-    Anchor(_INVOKED.encode(), 1, 2, "oom_killer"), Anchor(_FACTS.encode(), 1, 3, "oom_killer"), Anchor(b"sending SIG", 1, 1, "oom_killer"),
-    Anchor(b"oom_reaper: reaped process", 2, 1, "oom_killer"), Anchor(b"systemd-oomd", 0, 1, "oom_killer"),
+    Anchor(b"Killed process ", 4, 2, "oom_killer"),
+    Anchor(b"Kill process ", 4, 2, "oom_killer"),
+    Anchor(b"killed process ", 4, 2, "oom_killer"),
+    Anchor(_INVOKED.encode(), 1, 2, "oom_killer"),
+    Anchor(_FACTS.encode(), 1, 3, "oom_killer"),
+    Anchor(b"sending SIG", 1, 1, "oom_killer"),
+    Anchor(b"oom_reaper: reaped process", 2, 1, "oom_killer"),
+    Anchor(b"systemd-oomd", 0, 1, "oom_killer"),
 )
 
-_VICTIM = Lazy(r"(?P<message>(?P<how>Memory cgroup out of memory|Out of memory(?: \([^)]{0,80}\))?|Tasks in .{1,300} are going to be killed)?:? ?[Kk]ill(?:ed)? process (?P<pid>\d+) \((?P<name>[^)]{1,60})\).*)$")
+_VICTIM = Lazy(
+    r"(?P<message>(?P<how>Memory cgroup out of memory|Out of memory(?: \([^)]{0,80}\))?|Tasks in .{1,300} are going to be killed)?:? ?[Kk]ill(?:ed)? process (?P<pid>\d+) \((?P<name>[^)]{1,60})\).*)$"
+)
 _RSS = Lazy(r"(anon|file|shmem)-rss:(\d+)kB")
 _WHO = Lazy(r"(?P<name>[^\s\[\]][^\[\]]{0,60}?) invoked oom-killer")
 _PAIR = Lazy(r"(\w+)=([^,]{0,300})")
@@ -66,7 +74,9 @@ def parse(intake: Intake) -> list[Event]:
         caller = _nearest(lines, invoked, index, used)
         if caller is not None:
             fields["invoker"] = caller
-        pairs = next((p for i, p in reversed(facts) if i <= index and index - i <= 40 and p.get("pid") == str(pid)), None)
+        pairs = next(
+            (p for i, p in reversed(facts) if i <= index and index - i <= 40 and p.get("pid") == str(pid)), None
+        )
         if pairs:
             fields["constraint"] = pairs.get("constraint")
             fields["cgroup"] = pairs.get("oom_memcg") or pairs.get("task_memcg")
@@ -74,10 +84,27 @@ def parse(intake: Intake) -> list[Event]:
             fields["constraint"] = "CONSTRAINT_MEMCG"
         if line.stream and "=" not in line.stream:
             fields["node"] = line.stream.partition("/")[0]
-        events.append(make(EventKind.OOM_KILL, line, parser="oom_killer", type="SIGKILL", message=found["message"], fields={k: v for k, v in fields.items() if v is not None}))
+        events.append(
+            make(
+                EventKind.OOM_KILL,
+                line,
+                parser="oom_killer",
+                type="SIGKILL",
+                message=found["message"],
+                fields={k: v for k, v in fields.items() if v is not None},
+            )
+        )
     for index, name in invoked:
         if index not in used:
-            events.append(make(EventKind.WARNING, lines[index], parser="oom_killer", message=f"{name} invoked oom-killer", fields={"what": "oom_invoked", "invoker": name}))
+            events.append(
+                make(
+                    EventKind.WARNING,
+                    lines[index],
+                    parser="oom_killer",
+                    message=f"{name} invoked oom-killer",
+                    fields={"what": "oom_invoked", "invoker": name},
+                )
+            )
     return events + _userspace(intake)
 
 
@@ -98,8 +125,30 @@ def _userspace(intake: Intake) -> list[Event]:
         line = intake.lines[index]
         early, oomd = _EARLY.search(line.raw), _OOMD.search(line.raw)
         if early and ("earlyoom" in line.raw or "badness" in line.raw or "VmRSS" in line.raw):
-            fields: dict[str, Any] = {"by": "earlyoom", "victim_pid": int(early["pid"]), "victim_name": early["name"].strip()}
-            events.append(make(EventKind.OOM_KILL, line, parser="oom_killer", type=f"SIG{early['signal']}", message=early[0], fields=fields))
+            fields: dict[str, Any] = {
+                "by": "earlyoom",
+                "victim_pid": int(early["pid"]),
+                "victim_name": early["name"].strip(),
+            }
+            events.append(
+                make(
+                    EventKind.OOM_KILL,
+                    line,
+                    parser="oom_killer",
+                    type=f"SIG{early['signal']}",
+                    message=early[0],
+                    fields=fields,
+                )
+            )
         elif oomd:
-            events.append(make(EventKind.OOM_KILL, line, parser="oom_killer", type="SIGKILL", message=oomd["message"], fields={"by": "systemd-oomd", "cgroup": oomd["cgroup"]}))
+            events.append(
+                make(
+                    EventKind.OOM_KILL,
+                    line,
+                    parser="oom_killer",
+                    type="SIGKILL",
+                    message=oomd["message"],
+                    fields={"by": "systemd-oomd", "cgroup": oomd["cgroup"]},
+                )
+            )
     return events

@@ -1,4 +1,5 @@
-"""Other languages' crashes: Rust and Go panics, Java, Julia, Fortran and OpenACC run times, Node. In: an intake; out: NATIVE and
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
+"""Crashes of Rust, Go and Java programs. In: an intake; out: NATIVE and
 FATAL_SIGNAL events with their stacks. Samples:
 
     thread 'tokio-runtime-worker' panicked at src/router.rs:42:9:
@@ -15,45 +16,36 @@ FATAL_SIGNAL events with their stacks. Samples:
 
     # A fatal error has been detected by the Java Runtime Environment:       #  SIGSEGV (0xb) at pc=0x7f, pid=12, tid=13
     Exception in thread "main" java.lang.OutOfMemoryError: Java heap space   then "\\tat org.apache.spark.Foo.bar(Foo.java:12)"
-    Program received signal SIGSEGV: Segmentation fault - invalid memory reference.      (gfortran)
-    Fortran runtime error: …    forrtl: severe (174): SIGSEGV, segmentation fault occurred    Accelerator Fatal Error: call to cuMemAlloc returned error 2: Out of memory
-    ERROR: LoadError: … / signal (11): Segmentation fault (julia)
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
-from forensics.model.source import LogLine
 from forensics.model.stack import Frame
-from forensics.parse.reading import Lazy, fold, following, hits, make, stack_of
-from forensics.parse.signals import signal_in, signal_name
+from forensics.parse.reading import Lazy, following, hits, make, stack_of
 
 _RUST = "panicked at "
 _GO = ("panic: ", "fatal error: ")
 _GOROUTINE = "goroutine "
 _JAVA = 'Exception in thread "'
 _JVM = "A fatal error has been detected by the Java Runtime Environment"
-_PROFILE = "The accelerator does not match the profile for which"
-_FORTRAN = (
-    "Fortran runtime error:", "forrtl: severe", "forrtl: error", "Program received signal SIG", "Accelerator Fatal Error:",
-    "FATAL ERROR: data in", "FATAL ERROR: variable in data clause", _PROFILE,
-)
-_COMPILED = "This file was compiled: -"
-_JULIA = ("ERROR: LoadError: ", "signal (11", "signal (6", "signal (7")
-_NODE = "FATAL ERROR: "
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(_RUST.encode(), 0, 60, "panics"), Anchor(b"panic: ", 1, 60, "panics"), Anchor(b"goroutine 1 [", 2, 40, "panics"),
-    Anchor(b"all goroutines are asleep", 1, 40, "panics"), Anchor(b"fatal error: unexpected signal", 1, 60, "panics"),
-    Anchor(_JAVA.encode(), 0, 60, "panics"), Anchor(_JVM.encode(), 1, 20, "panics"), Anchor(b"SIGSEGV: segmentation violation", 1, 40, "panics"),
-    *(Anchor(text.encode(), 1, 20, "panics") for text in (*_FORTRAN, _COMPILED, *_JULIA, _NODE)),
+    Anchor(_RUST.encode(), 0, 60, "panics"),
+    Anchor(b"panic: ", 1, 60, "panics"),
+    Anchor(b"goroutine 1 [", 2, 40, "panics"),
+    Anchor(b"all goroutines are asleep", 1, 40, "panics"),
+    Anchor(b"fatal error: unexpected signal", 1, 60, "panics"),
+    Anchor(_JAVA.encode(), 0, 60, "panics"),
+    Anchor(_JVM.encode(), 1, 20, "panics"),
+    Anchor(b"SIGSEGV: segmentation violation", 1, 40, "panics"),
 )
 
-_PANIC = Lazy(r"thread '(?P<thread>[^']{0,120})'(?: \(\d+\))? panicked at (?:'(?P<old>.{0,2000})', )?(?P<file>[^\s:']{1,300}):(?P<line>\d+)(?::\d+)?:?\s*$")
+_PANIC = Lazy(
+    r"thread '(?P<thread>[^']{0,120})'(?: \(\d+\))? panicked at (?:'(?P<old>.{0,2000})', )?(?P<file>[^\s:']{1,300}):(?P<line>\d+)(?::\d+)?:?\s*$"
+)
 _RUST_FRAME = Lazy(r"^\s*(\d{1,4}):\s+(?:0x[0-9a-f]+ - )?(\S.*)$")
 _RUST_AT = Lazy(r"^\s+at (\S{1,400}?):(\d+)(?::\d+)?\s*$")
 _GO_PANIC = Lazy(r"^\s*(?:panic: |fatal error: )(?P<message>.*)$")
@@ -62,14 +54,11 @@ _GO_AT = Lazy(r"^\s+(?P<file>\S{1,400}\.(?:go|s)):(?P<line>\d+)(?: \+0x[0-9a-f]+
 _THROWN = Lazy(r"Exception in thread \"(?P<thread>[^\"]{1,120})\" (?P<type>[\w.$]{1,200})(?:: (?P<message>.*))?$")
 _JAVA_AT = Lazy(r"^\s*at (?P<name>[\w.$<>/]{1,300})\((?:(?P<file>[\w.-]{1,120}):(?P<line>\d+)|[^)]{0,120})\)\s*$")
 _JAVA_SIGNAL = Lazy(r"#\s+(SIG[A-Z]+) \(0x[0-9a-f]+\) at pc=(0x[0-9a-f]+), pid=(\d+)")
-_SIGNAL_RECEIVED = Lazy(r"Program received signal (SIG[A-Z]+): (.*)$")
-_TARGET = Lazy(r"This file was compiled: -(?:ta|acc|gpu)=(\S{1,200})")
-_JULIA_SIGNAL = Lazy(r"^(?:\[\d+\] )?signal \((\d+)(?:\.\d+)?\): (.*)$")
 
 
 def parse(intake: Intake) -> list[Event]:
     """Events of every language here."""
-    return [*_rust(intake), *_go(intake), *_java(intake), *_fortran(intake), *_compiled_for(intake), *_others(intake)]
+    return [*_rust(intake), *_go(intake), *_java(intake)]
 
 
 def _rust(intake: Intake) -> list[Event]:
@@ -86,7 +75,10 @@ def _rust(intake: Intake) -> list[Event]:
             place = _RUST_AT.match(text)
             call = _RUST_FRAME.match(text)
             if place and frames:
-                frames[-1] = (frames[-1][0], Frame(frames[-1][1].function, place[1], int(place[2]), log_line=after.number))
+                frames[-1] = (
+                    frames[-1][0],
+                    Frame(frames[-1][1].function, place[1], int(place[2]), log_line=after.number),
+                )
             elif call and (frames or int(call[1]) == 0):
                 frames.append((at, Frame(call[2].strip()[:400], log_line=after.number)))
             elif not found["old"] and not words and not frames:
@@ -95,7 +87,18 @@ def _rust(intake: Intake) -> list[Event]:
                 break
             last = after
         fields = {"language": "rust", "thread": found["thread"], "file": found["file"], "line": int(found["line"])}
-        events.append(make(EventKind.NATIVE, line, last, parser="panics", type="panic", message=words, stacks=stack_of(intake, frames, found["thread"]), fields=fields))
+        events.append(
+            make(
+                EventKind.NATIVE,
+                line,
+                last,
+                parser="panics",
+                type="panic",
+                message=words,
+                stacks=stack_of(intake, frames, found["thread"]),
+                fields=fields,
+            )
+        )
     return events
 
 
@@ -125,7 +128,18 @@ def _go(intake: Intake) -> list[Event]:
             elif seen and text.strip() and not text.startswith(("created by", "\t", "exit status")):
                 break
         if seen or "[recovered]" in line.text:
-            events.append(make(EventKind.NATIVE, line, last, parser="panics", type="panic", message=found["message"], stacks=stack_of(intake, frames), fields={"language": "go"}))
+            events.append(
+                make(
+                    EventKind.NATIVE,
+                    line,
+                    last,
+                    parser="panics",
+                    type="panic",
+                    message=found["message"],
+                    stacks=stack_of(intake, frames),
+                    fields={"language": "go"},
+                )
+            )
     return events
 
 
@@ -142,75 +156,42 @@ def _java(intake: Intake) -> list[Event]:
             call = _JAVA_AT.match(after.text)
             if not call:
                 break
-            frames.append((at, Frame(call["name"], call["file"], int(call["line"]) if call["line"] else None, log_line=after.number)))
+            frames.append(
+                (
+                    at,
+                    Frame(
+                        call["name"], call["file"], int(call["line"]) if call["line"] else None, log_line=after.number
+                    ),
+                )
+            )
             last = after
-        events.append(make(
-            EventKind.NATIVE, line, last, parser="panics", type=found["type"], message=found["message"] or "", stacks=stack_of(intake, frames, found["thread"]),
-            fields={"language": "java", "thread": found["thread"]},
-        ))
+        events.append(
+            make(
+                EventKind.NATIVE,
+                line,
+                last,
+                parser="panics",
+                type=found["type"],
+                message=found["message"] or "",
+                stacks=stack_of(intake, frames, found["thread"]),
+                fields={"language": "java", "thread": found["thread"]},
+            )
+        )
     for index in hits(intake, _JVM):
         line = intake.lines[index]
         for _, after in following(intake, index, 6):
             signal = _JAVA_SIGNAL.search(after.text)
             if signal:
-                events.append(make(EventKind.FATAL_SIGNAL, line, after, parser="panics", type=signal[1], message=signal[0].strip("# "), fields={"language": "java", "pid": int(signal[3])}))
+                events.append(
+                    make(
+                        EventKind.FATAL_SIGNAL,
+                        line,
+                        after,
+                        parser="panics",
+                        type=signal[1],
+                        message=signal[0].strip("# "),
+                        fields={"language": "java", "pid": int(signal[3])},
+                    )
+                )
                 break
-    return events
-
-
-def _fortran(intake: Intake) -> list[Event]:
-    events = []
-    for index in hits(intake, *_FORTRAN):
-        line = intake.lines[index]
-        literal = next((t for t in _FORTRAN if t in line.text), None)
-        if literal is None or not (line.text.lstrip().startswith(literal) or literal.startswith("forrtl")):
-            continue
-        signal = _SIGNAL_RECEIVED.search(line.text)
-        fields: dict[str, Any] = {"language": "fortran"}
-        if signal:
-            events.append(make(EventKind.FATAL_SIGNAL, line, parser="panics", type=signal[1], message=signal[0], fields=fields))
-            continue
-        words, last = _with_details(intake, index, line, fields)
-        kind = "Accelerator Fatal Error" if literal == _PROFILE else literal.rstrip(":") if literal.startswith(("Fortran", "Accelerator", "FATAL", "The acc")) else "forrtl"
-        named = signal_in(words) if kind == "forrtl" and "SIG" in words else None
-        events.append(make(EventKind.FATAL_SIGNAL if named else EventKind.NATIVE, line, last, parser="panics", type=named or kind, message=words, fields=fields))
-    return events
-
-
-def _compiled_for(intake: Intake) -> list[Event]:
-    """NVHPC says for which GPU each file was built, below the error: `This file was compiled: -ta=tesla:cc70`."""
-    events = []
-    for index in hits(intake, _COMPILED):
-        line = intake.lines[index]
-        found = _TARGET.search(line.text)
-        if found:
-            events.append(make(EventKind.WARNING, line, parser="panics", message=found[0], fields={"what": "compiled_for", "targets": found[1]}))
-    return fold(events)
-
-
-def _with_details(intake: Intake, index: int, line: LogLine, fields: dict[str, Any]) -> tuple[str, LogLine]:
-    """NVHPC prints file, function and line below: ` File: x.F90`, ` Function: f:1`, ` Line: 12`."""
-    last = line
-    for _, after in following(intake, index, 4):
-        name, _, value = after.text.strip().partition(":")
-        if name not in ("File", "Function", "Line"):
-            break
-        fields[name.lower()] = value.strip()
-        last = after
-    return line.text.strip(), last
-
-
-def _others(intake: Intake) -> list[Event]:
-    """Julia and Node."""
-    events = []
-    for index in hits(intake, *_JULIA, _NODE):
-        line = intake.lines[index]
-        text = line.text.strip()
-        signal = _JULIA_SIGNAL.match(text)
-        if signal:
-            events.append(make(EventKind.FATAL_SIGNAL, line, parser="panics", type=signal_name(int(signal[1])), message=text, fields={"language": "julia"}))
-        elif text.startswith("ERROR: LoadError: "):
-            events.append(make(EventKind.NATIVE, line, parser="panics", type="LoadError", message=text.removeprefix("ERROR: LoadError: "), fields={"language": "julia"}))
-        elif text.startswith(_NODE) and ("JavaScript heap" in text or "v8::" in text):
-            events.append(make(EventKind.NATIVE, line, parser="panics", type="FATAL ERROR", message=text.removeprefix(_NODE), fields={"language": "node"}))
     return events

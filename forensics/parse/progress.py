@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Steps of training and batches of serving, from the lines that happen to be kept. In: an intake; out: one LIFECYCLE event a
 writer and phase, at its last such line. Sample:
 
@@ -29,11 +30,25 @@ _FORMS: tuple[tuple[str, str, Lazy], ...] = (
     ("Prefill batch", "prefill", Lazy(r"Prefill batch[.,]")),
     ("generation throughput", "decode", Lazy(r"Avg prompt throughput: .{0,80}Avg generation throughput")),
     ("'loss':", "train_step", Lazy(r"\{'loss': .{0,300}'epoch': (?P<epoch>[\d.]+)")),
-    ("step", "train_step", Lazy(r"(?:^|[\s\[(|,])(?:global_|training_)?steps?[ :=#]{1,3}(?P<step>\d{1,9})(?:\s?/\s?(?P<total>\d{1,9}))?\b(?=.{0,200}(?:loss|lr|tokens|time|it/s))")),
+    (
+        "step",
+        "train_step",
+        Lazy(
+            r"(?:^|[\s\[(|,])(?:global_|training_)?steps?[ :=#]{1,3}(?P<step>\d{1,9})(?:\s?/\s?(?P<total>\d{1,9}))?\b(?=.{0,200}(?:loss|lr|tokens|time|it/s))"
+        ),
+    ),
     ("Step", "train_step", Lazy(r"(?:^|[\s\[(|])Step[ :=#]{1,3}(?P<step>\d{1,9})(?:\s?/\s?(?P<total>\d{1,9}))?\b")),
-    ("Iter", "train_step", Lazy(r"(?:^|[\s\[(|])Iter(?:ation)?[ :=#]{1,3}(?P<step>\d{1,9})(?:\s?/\s?(?P<total>\d{1,9}))?\b")),
+    (
+        "Iter",
+        "train_step",
+        Lazy(r"(?:^|[\s\[(|])Iter(?:ation)?[ :=#]{1,3}(?P<step>\d{1,9})(?:\s?/\s?(?P<total>\d{1,9}))?\b"),
+    ),
     ("iter ", "train_step", Lazy(r"(?:^|[\s\[(|])iter (?P<step>\d{1,9})[:,]")),
-    ("Epoch", "train_step", Lazy(r"Epoch:? ?\[?(?P<epoch>\d{1,6})\]?.{0,80}?(?:\[ {0,6}|\s|\|)(?P<step>\d{1,9})/(?P<total>\d{1,9})")),
+    (
+        "Epoch",
+        "train_step",
+        Lazy(r"Epoch:? ?\[?(?P<epoch>\d{1,6})\]?.{0,80}?(?:\[ {0,6}|\s|\|)(?P<step>\d{1,9})/(?P<total>\d{1,9})"),
+    ),
 )
 #: lines looked at: the first and the last of the kept ones
 _MOST = 20_000
@@ -54,9 +69,13 @@ def parse(intake: Intake) -> list[Event]:
     return [_event(phase, state) for (_, _, phase), state in found.items()]
 
 
-def _note(found: dict[tuple[int, str, str], dict[str, Any]], line: LogLine, phase: str, groups: dict[str, str | None]) -> None:
+def _note(
+    found: dict[tuple[int, str, str], dict[str, Any]], line: LogLine, phase: str, groups: dict[str, str | None]
+) -> None:
     key = (line.source, line.stream, phase)
-    state = found.setdefault(key, {"first": line, "count": 0, "first_step": None, "last_step": None, "total": None, "epoch": None})
+    state = found.setdefault(
+        key, {"first": line, "count": 0, "first_step": None, "last_step": None, "total": None, "epoch": None}
+    )
     state["last"] = line
     state["count"] += 1
     step = groups.get("step")
@@ -74,6 +93,10 @@ def _event(phase: str, state: dict[str, Any]) -> Event:
     fields = {k: state[k] for k in ("first_step", "last_step", "total", "epoch") if state[k] is not None}
     first: LogLine = state["first"]
     return make(
-        EventKind.LIFECYCLE, state["last"], parser="progress", message=state["last"].text.strip()[:300], count=state["count"],
+        EventKind.LIFECYCLE,
+        state["last"],
+        parser="progress",
+        message=state["last"].text.strip()[:300],
+        count=state["count"],
         fields={"phase": phase, "state": "done", "first_line": first.number, "first_time": first.time, **fields},
     )

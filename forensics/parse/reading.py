@@ -2,9 +2,10 @@
 events. Parsers stand above this file and do not know one another. Sample:
 
     hits(intake, "NCCL WARN") -> [3, 17]                      (indices into intake.lines)
-    numbered_stacks(intake, [4], read, 80) -> {4: [(5, Frame("ucs_handle_error", …)), (6, Frame(…))]}
+    numbered_stacks(intake, [4], read, 80) -> {4: [(5, Frame("ucs_handle_error", …)), …]}
 
-Everything is linear in the retained lines and bounded: candidate lines by MAX_HITS, a line by CLIP characters, a block by its window.
+Everything is linear in the retained lines and bounded: candidate lines by MAX_HITS, a line by CLIP
+characters, a block by its window.
 """
 
 from __future__ import annotations
@@ -116,7 +117,9 @@ def preceding(intake: Intake, index: int, limit: int) -> Iterator[tuple[int, Log
             yield at, line
 
 
-def run_of(intake: Intake, index: int, read: Callable[[str], Frame | None], limit: int, patience: int = 0) -> list[tuple[int, Frame]]:
+def run_of(
+    intake: Intake, index: int, read: Callable[[str], Frame | None], limit: int, patience: int = 0
+) -> list[tuple[int, Frame]]:
     """The frames right after `index`, for stacks without numbers: stops after more than `patience` lines that are no frame."""
     frames: list[tuple[int, Frame]] = []
     strange = 0
@@ -211,7 +214,9 @@ def _located(frame: Frame, line: LogLine) -> Frame:
     return Frame(frame.function, frame.file, frame.line, frame.code, frame.module, frame.address, line.number)
 
 
-def stack_of(intake: Intake, frames: Sequence[tuple[int, Frame]], thread: str | None = None, complete: bool = True) -> tuple[StackTrace, ...]:
+def stack_of(
+    intake: Intake, frames: Sequence[tuple[int, Frame]], thread: str | None = None, complete: bool = True
+) -> tuple[StackTrace, ...]:
     """A native stack from frames as printed (innermost first), turned outermost first; empty without frames."""
     if not frames:
         return ()
@@ -240,8 +245,19 @@ def make(
 ) -> Event:
     """An event of those lines; rank, time, level and stream are the first line's where not given."""
     return Event(
-        kind, span_of(first, last), rank or first.rank, first.time, type, message.strip()[:MESSAGE_CHARS], stacks, None,
-        level or first.level, count, parser, first.stream, dict(fields or {}),
+        kind,
+        span_of(first, last),
+        rank or first.rank,
+        first.time,
+        type,
+        message.strip()[:MESSAGE_CHARS],
+        stacks,
+        None,
+        level or first.level,
+        count,
+        parser,
+        first.stream,
+        dict(fields or {}),
     )
 
 
@@ -250,7 +266,15 @@ def fold(events: Iterable[Event], within: int = 400) -> list[Event]:
     kept: dict[tuple[Any, ...], tuple[Event, int]] = {}
     done: list[Event] = []
     for item in events:
-        key = (item.kind, item.type, item.message, item.rank.key if item.rank else None, item.stream, item.span.source, repr(item.fields))
+        key = (
+            item.kind,
+            item.type,
+            item.message,
+            item.rank.key if item.rank else None,
+            item.stream,
+            item.span.source,
+            repr(item.fields),
+        )
         old = kept.get(key)
         if old is not None and item.span.first_line - old[1] <= within:
             first = old[0]
@@ -265,6 +289,17 @@ def fold(events: Iterable[Event], within: int = 400) -> list[Event]:
 
 def _counted(item: Event, count: int) -> Event:
     return Event(
-        item.kind, item.span, item.rank, item.time, item.type, item.message, item.stacks, item.chain, item.level, count,
-        item.parser, item.stream, item.fields,
+        item.kind,
+        item.span,
+        item.rank,
+        item.time,
+        item.type,
+        item.message,
+        item.stacks,
+        item.chain,
+        item.level,
+        count,
+        item.parser,
+        item.stream,
+        item.fields,
     )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """AMD: HSA queue errors, memory faults, hardware exceptions and HIP errors of the runtime. In: an intake; out: DEVICE_ERROR
 events. Samples:
 
@@ -22,17 +23,52 @@ from forensics.parse.reading import Lazy, fold, following, hits, make
 from forensics.parse.rows import Row, Table
 
 _HSA = "HSA_STATUS_ERROR"
-_ROWS = Table("rocm", (
-    Row("Memory access fault by GPU node-", EventKind.DEVICE_ERROR, r"(?P<message>Memory access fault by GPU node-(?P<gpu_node>\d+)(?: \(Agent handle: (?P<agent>0x[0-9a-f]+)\))? on address (?P<address>\S{1,40}?)\.(?: Reason: (?P<reason>.*))?)$", type="Memory access fault", after=20),
-    Row("HW Exception by GPU node-", EventKind.DEVICE_ERROR, r"(?P<message>HW Exception by GPU node-(?P<gpu_node>\d+)(?: \(Agent handle: (?P<agent>0x[0-9a-f]+)\))? reason ?: ?(?P<reason>.*))$", type="HW Exception", after=20),
-    Row("hipErrorNoBinaryForGpu", EventKind.DEVICE_ERROR, r"(?P<message>\"?hipErrorNoBinaryForGpu.*)", type="hipErrorNoBinaryForGpu", unless=("Error: ",)),
-    Row("Unable to find code object for all current devices", EventKind.DEVICE_ERROR, type="hipErrorNoBinaryForGpu", unless=("Error: ",)),
-    Row("Cannot find Symbol", EventKind.DEVICE_ERROR, r"(?P<message>Cannot find Symbol.*)$", type="hipErrorNotFound"),
-    Row("GPU core dump created", EventKind.WARNING, fields={"what": "core_dump"}),
-    Row("rocBLAS error:", EventKind.MESSAGE, r"(?P<message>rocBLAS error:.*)$", level="ERROR", unless=("Error: rocBLAS",), after=6),
-    Row("MIOpen Error:", EventKind.MESSAGE, r"(?P<message>MIOpen Error:.*)$", level="ERROR", after=2),
-    Row("MIOpen(HIP): Error", EventKind.MESSAGE, r"(?P<message>MIOpen\(HIP\): Error.*)$", level="ERROR"),
-))
+_ROWS = Table(
+    "rocm",
+    (
+        Row(
+            "Memory access fault by GPU node-",
+            EventKind.DEVICE_ERROR,
+            r"(?P<message>Memory access fault by GPU node-(?P<gpu_node>\d+)(?: \(Agent handle: (?P<agent>0x[0-9a-f]+)\))? on address (?P<address>\S{1,40}?)\.(?: Reason: (?P<reason>.*))?)$",
+            type="Memory access fault",
+            after=20,
+        ),
+        Row(
+            "HW Exception by GPU node-",
+            EventKind.DEVICE_ERROR,
+            r"(?P<message>HW Exception by GPU node-(?P<gpu_node>\d+)(?: \(Agent handle: (?P<agent>0x[0-9a-f]+)\))? reason ?: ?(?P<reason>.*))$",
+            type="HW Exception",
+            after=20,
+        ),
+        Row(
+            "hipErrorNoBinaryForGpu",
+            EventKind.DEVICE_ERROR,
+            r"(?P<message>\"?hipErrorNoBinaryForGpu.*)",
+            type="hipErrorNoBinaryForGpu",
+            unless=("Error: ",),
+        ),
+        Row(
+            "Unable to find code object for all current devices",
+            EventKind.DEVICE_ERROR,
+            type="hipErrorNoBinaryForGpu",
+            unless=("Error: ",),
+        ),
+        Row(
+            "Cannot find Symbol", EventKind.DEVICE_ERROR, r"(?P<message>Cannot find Symbol.*)$", type="hipErrorNotFound"
+        ),
+        Row("GPU core dump created", EventKind.WARNING, fields={"what": "core_dump"}),
+        Row(
+            "rocBLAS error:",
+            EventKind.MESSAGE,
+            r"(?P<message>rocBLAS error:.*)$",
+            level="ERROR",
+            unless=("Error: rocBLAS",),
+            after=6,
+        ),
+        Row("MIOpen Error:", EventKind.MESSAGE, r"(?P<message>MIOpen Error:.*)$", level="ERROR", after=2),
+        Row("MIOpen(HIP): Error", EventKind.MESSAGE, r"(?P<message>MIOpen\(HIP\): Error.*)$", level="ERROR"),
+    ),
+)
 
 ANCHORS: tuple[Anchor, ...] = (Anchor(_HSA.encode(), 2, 30, "rocm"), *_ROWS.anchors())
 
@@ -59,7 +95,15 @@ def parse(intake: Intake) -> list[Event]:
                 fields["kernel"] = demangle(kernel[1].strip())
                 last = after
                 break
-        events.append(make(
-            EventKind.DEVICE_ERROR, line, last, parser="rocm", type=found["type"], message=found["message"] or found["type"], fields=fields,
-        ))
+        events.append(
+            make(
+                EventKind.DEVICE_ERROR,
+                line,
+                last,
+                parser="rocm",
+                type=found["type"],
+                message=found["message"] or found["type"],
+                fields=fields,
+            )
+        )
     return fold(events) + _ROWS.read(intake)

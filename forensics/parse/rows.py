@@ -1,8 +1,8 @@
 """One-line dialects as tables. In: an `Intake` and rows; out: one event a matching line. Stands above reading.py. Sample:
 
-    Row("Connection closed by localRank", EventKind.COMMUNICATION, r"Connection closed by localRank (?P<local_rank>\\d+)")
-    host:343:1213 [5] NCCL INFO [Service thread] Connection closed by localRank 7
-    -> Event(EventKind.COMMUNICATION, message="Connection closed by localRank 7", fields={"local_rank": 7})
+Row("Connection closed by localRank", EventKind.COMMUNICATION, r"Connection closed by localRank (?P<local_rank>\\d+)")
+host:343:1213 [5] NCCL INFO [Service thread] Connection closed by localRank 7
+-> Event(EventKind.COMMUNICATION, message="Connection closed by localRank 7", fields={"local_rank": 7})
 """
 
 from __future__ import annotations
@@ -79,8 +79,14 @@ class Table:
         if row.fill is not None:
             fields.update(row.fill(groups, line))
         return make(
-            row.kind, line, parser=self.owner, type=groups.get("type") or row.type, message=message,
-            rank=row.who(groups, line) if row.who else None, fields=fields, level=row.level,
+            row.kind,
+            line,
+            parser=self.owner,
+            type=groups.get("type") or row.type,
+            message=message,
+            rank=row.who(groups, line) if row.who else None,
+            fields=fields,
+            level=row.level,
         )
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """compute-sanitizer (and cuda-memcheck), AddressSanitizer and its family, valgrind. In: an intake; out: DEVICE_ERROR and NATIVE
 events. Samples:
 
@@ -21,19 +22,35 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.parse.reading import Lazy, fold, following, hits, make
 
-_CUDA = ("========= Invalid ", "========= Misaligned", "========= Program hit ", "========= Uninitialized", "========= Race reported", "========= Error: ", "========= Warp ", "========= Barrier error", "========= Out-of-range")
+_CUDA = (
+    "========= Invalid ",
+    "========= Misaligned",
+    "========= Program hit ",
+    "========= Uninitialized",
+    "========= Race reported",
+    "========= Error: ",
+    "========= Warp ",
+    "========= Barrier error",
+    "========= Out-of-range",
+)
 
 ANCHORS: tuple[Anchor, ...] = (
-    *(Anchor(text.encode(), 0, 14, "sanitizer") for text in _CUDA), Anchor(b"ERROR: AddressSanitizer: ", 0, 30, "sanitizer"),
-    Anchor(b"WARNING: ThreadSanitizer: ", 0, 20, "sanitizer"), Anchor(b"UndefinedBehaviorSanitizer", 0, 10, "sanitizer"),
+    *(Anchor(text.encode(), 0, 14, "sanitizer") for text in _CUDA),
+    Anchor(b"ERROR: AddressSanitizer: ", 0, 30, "sanitizer"),
+    Anchor(b"WARNING: ThreadSanitizer: ", 0, 20, "sanitizer"),
+    Anchor(b"UndefinedBehaviorSanitizer", 0, 10, "sanitizer"),
     Anchor(b"========= ERROR SUMMARY: ", 0, 0, "sanitizer"),
 )
 
-_AT = Lazy(r"^=+\s+at (?:0x[0-9a-f]+ in )?(?P<kernel>.{1,800}?)(?:\+0x[0-9a-f]+)?(?: in (?P<file>[^\s]{1,400}):(?P<line>\d+)(?::\S{1,800})?)?\s*$")
+_AT = Lazy(
+    r"^=+\s+at (?:0x[0-9a-f]+ in )?(?P<kernel>.{1,800}?)(?:\+0x[0-9a-f]+)?(?: in (?P<file>[^\s]{1,400}):(?P<line>\d+)(?::\S{1,800})?)?\s*$"
+)
 _BY = Lazy(r"^=+\s+by thread \((?P<thread>[\d,]+)\) in block \((?P<block>[\d,]+)\)")
 _ADDRESS = Lazy(r"^=+\s+(?:Access (?:at|to) |Address )(?P<address>0x[0-9a-f]+)")
 _HIT = Lazy(r"Program hit (?P<status>\w{1,80}) \(error (?P<code>\d+)\)")
-_TYPE = Lazy(r"^=+ (?P<type>(?:Invalid|Misaligned|Uninitialized) [\w_]{1,40}(?: \w{1,20})??(?= of size| read| write|$)(?: (?:read|write|atomic\w*))?|Race reported|Barrier error|Warp [\w ]{1,40}|Out-of-range [\w ]{1,40}|Error)")
+_TYPE = Lazy(
+    r"^=+ (?P<type>(?:Invalid|Misaligned|Uninitialized) [\w_]{1,40}(?: \w{1,20})??(?= of size| read| write|$)(?: (?:read|write|atomic\w*))?|Race reported|Barrier error|Warp [\w ]{1,40}|Out-of-range [\w ]{1,40}|Error)"
+)
 _FOUND = Lazy(r"(?:ERROR|WARNING): (?P<type>\w{2,30}Sanitizer): (?P<message>.*)$")
 
 
@@ -54,13 +71,32 @@ def parse(intake: Intake) -> list[Event]:
             for pattern in (_AT, _BY, _ADDRESS):
                 found = pattern.match(after.text)
                 if found:
-                    fields.update({k: int(v) if k == "line" else v for k, v in found.groupdict().items() if v and k not in fields})
+                    fields.update(
+                        {k: int(v) if k == "line" else v for k, v in found.groupdict().items() if v and k not in fields}
+                    )
                     last = after
-        events.append(make(
-            EventKind.DEVICE_ERROR, line, last, parser="sanitizer", type=hit["status"] if hit else kind["type"] if kind else None, message=text, fields=fields,
-        ))
+        events.append(
+            make(
+                EventKind.DEVICE_ERROR,
+                line,
+                last,
+                parser="sanitizer",
+                type=hit["status"] if hit else kind["type"] if kind else None,
+                message=text,
+                fields=fields,
+            )
+        )
     for index in hits(intake, "ERROR: AddressSanitizer: ", "WARNING: ThreadSanitizer: "):
         found = _FOUND.search(lines[index].text)
         if found:
-            events.append(make(EventKind.NATIVE, lines[index], parser="sanitizer", type=found["type"], message=found["message"], fields={"tool": found["type"]}))
+            events.append(
+                make(
+                    EventKind.NATIVE,
+                    lines[index],
+                    parser="sanitizer",
+                    type=found["type"],
+                    message=found["message"],
+                    fields={"tool": found["type"]},
+                )
+            )
     return fold(events)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Slurm: srun, slurmstepd, sbatch, pyxis and enroot. In: an intake; out: PROCESS_EXIT, LAUNCHER, OOM_KILL and MESSAGE events.
 
     srun: error: gpu001: tasks 1,3: Exited with exit code 1
@@ -38,33 +39,110 @@ def _reason(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any
     return {"reason": reason.partition(",")[0] or None}
 
 
-_TABLE = Table("slurm", (
-    Row("CANCELLED AT ", EventKind.LAUNCHER, r"(?P<message>\*\*\* (?P<unit>JOB|STEP|Job|Step) ?(?P<job>[\w.+\[\]-]{1,60}) ON (?P<node>[\w.,\[\]-]{1,200}) CANCELLED AT (?P<at>\S{1,40})(?: DUE TO (?P<reason>[^*]{1,200}))?[^\n]{0,200})", type="SIGTERM", fields={"what": "cancelled"}, fill=_reason),
-    Row("oom_kill event", EventKind.OOM_KILL, r"(?P<message>Detected (?P<kills>\d+) oom_kill events? in (?:StepId|step)=?(?P<step>[\w+-]{1,40}(?:\.[\w+-]{1,20})?).*)$", type="SIGKILL", fields={"by": "slurm"}),
-    Row("oom-kill event", EventKind.OOM_KILL, r"(?P<message>Detected (?P<kills>\d+) oom-kill event\(s\) in (?:StepId|step)[ =](?P<step>[\w.+-]{1,60}).*)$", type="SIGKILL", fields={"by": "slurm"}),
-    Row("Exceeded job memory limit", EventKind.OOM_KILL, type="SIGKILL", fields={"by": "slurm"}),
-    Row("Exceeded step memory limit", EventKind.OOM_KILL, type="SIGKILL", fields={"by": "slurm"}),
-    Row("exceeded memory limit", EventKind.OOM_KILL, r"(?P<message>(?:Job|Step|task/cgroup).{0,120}exceeded memory limit.*)$", type="SIGKILL", fields={"by": "slurm"}),
-    Row("Node failure on ", EventKind.LAUNCHER, r"(?P<message>Node failure on (?P<node>\S{1,120}).*)$", fields={"what": "node_failure"}),
-    Row("srun: Job step aborted", EventKind.LAUNCHER, fields={"what": "step_aborted"}),
-    Row("srun: Terminating ", EventKind.LAUNCHER, r"srun: (?P<message>Terminating (?:StepId=|job step )(?P<step>\S{1,60}))", fields={"what": "terminating"}),
-    Row("srun: sending Ctrl-C", EventKind.LAUNCHER, type="SIGINT", fields={"what": "ctrl_c"}),
-    Row("srun: interrupt (one more within", EventKind.LAUNCHER, type="SIGINT", fields={"what": "ctrl_c"}),
-    Row("srun: forcing job termination", EventKind.LAUNCHER, fields={"what": "forced"}),
-    Row("srun: Force Terminated", EventKind.LAUNCHER, fields={"what": "forced"}),
-    Row("Timed out waiting for job step", EventKind.LAUNCHER, fields={"what": "step_timeout"}),
-    Row("PREEMPTED", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "cancelled", "reason": "preemption"}),
-    Row("Batch job submission failed", EventKind.MESSAGE, r"(?P<message>Batch job submission failed.*)$", level="ERROR", fields={"program": "sbatch"}),
-    Row("srun: error: Unable to", EventKind.MESSAGE, r"srun: error: (?P<message>Unable to .*)$", level="ERROR", fields={"program": "srun"}),
-    Row("srun: fatal:", EventKind.MESSAGE, r"srun: fatal: (?P<message>.*)$", level="FATAL", fields={"program": "srun"}),
-    Row("slurmstepd: error: execve", EventKind.MESSAGE, r"slurmstepd: error: (?P<message>execve.*)$", level="ERROR", fields={"program": "slurmstepd"}),
-    Row("slurmstepd: error: couldn't chdir", EventKind.MESSAGE, r"slurmstepd: error: (?P<message>.*)$", level="ERROR", fields={"program": "slurmstepd"}),
-    Row("slurmstepd: error: Unable to", EventKind.MESSAGE, r"slurmstepd: error: (?P<message>.*)$", level="ERROR", fields={"program": "slurmstepd"}),
-))
+_TABLE = Table(
+    "slurm",
+    (
+        Row(
+            "CANCELLED AT ",
+            EventKind.LAUNCHER,
+            r"(?P<message>\*\*\* (?P<unit>JOB|STEP|Job|Step) ?(?P<job>[\w.+\[\]-]{1,60}) ON (?P<node>[\w.,\[\]-]{1,200}) CANCELLED AT (?P<at>\S{1,40})(?: DUE TO (?P<reason>[^*]{1,200}))?[^\n]{0,200})",
+            type="SIGTERM",
+            fields={"what": "cancelled"},
+            fill=_reason,
+        ),
+        Row(
+            "oom_kill event",
+            EventKind.OOM_KILL,
+            r"(?P<message>Detected (?P<kills>\d+) oom_kill events? in (?:StepId|step)=?(?P<step>[\w+-]{1,40}(?:\.[\w+-]{1,20})?).*)$",
+            type="SIGKILL",
+            fields={"by": "slurm"},
+        ),
+        Row(
+            "oom-kill event",
+            EventKind.OOM_KILL,
+            r"(?P<message>Detected (?P<kills>\d+) oom-kill event\(s\) in (?:StepId|step)[ =](?P<step>[\w.+-]{1,60}).*)$",
+            type="SIGKILL",
+            fields={"by": "slurm"},
+        ),
+        Row("Exceeded job memory limit", EventKind.OOM_KILL, type="SIGKILL", fields={"by": "slurm"}),
+        Row("Exceeded step memory limit", EventKind.OOM_KILL, type="SIGKILL", fields={"by": "slurm"}),
+        Row(
+            "exceeded memory limit",
+            EventKind.OOM_KILL,
+            r"(?P<message>(?:Job|Step|task/cgroup).{0,120}exceeded memory limit.*)$",
+            type="SIGKILL",
+            fields={"by": "slurm"},
+        ),
+        Row(
+            "Node failure on ",
+            EventKind.LAUNCHER,
+            r"(?P<message>Node failure on (?P<node>\S{1,120}).*)$",
+            fields={"what": "node_failure"},
+        ),
+        Row("srun: Job step aborted", EventKind.LAUNCHER, fields={"what": "step_aborted"}),
+        Row(
+            "srun: Terminating ",
+            EventKind.LAUNCHER,
+            r"srun: (?P<message>Terminating (?:StepId=|job step )(?P<step>\S{1,60}))",
+            fields={"what": "terminating"},
+        ),
+        Row("srun: sending Ctrl-C", EventKind.LAUNCHER, type="SIGINT", fields={"what": "ctrl_c"}),
+        Row("srun: interrupt (one more within", EventKind.LAUNCHER, type="SIGINT", fields={"what": "ctrl_c"}),
+        Row("srun: forcing job termination", EventKind.LAUNCHER, fields={"what": "forced"}),
+        Row("srun: Force Terminated", EventKind.LAUNCHER, fields={"what": "forced"}),
+        Row("Timed out waiting for job step", EventKind.LAUNCHER, fields={"what": "step_timeout"}),
+        Row("PREEMPTED", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "cancelled", "reason": "preemption"}),
+        Row(
+            "Batch job submission failed",
+            EventKind.MESSAGE,
+            r"(?P<message>Batch job submission failed.*)$",
+            level="ERROR",
+            fields={"program": "sbatch"},
+        ),
+        Row(
+            "srun: error: Unable to",
+            EventKind.MESSAGE,
+            r"srun: error: (?P<message>Unable to .*)$",
+            level="ERROR",
+            fields={"program": "srun"},
+        ),
+        Row(
+            "srun: fatal:",
+            EventKind.MESSAGE,
+            r"srun: fatal: (?P<message>.*)$",
+            level="FATAL",
+            fields={"program": "srun"},
+        ),
+        Row(
+            "slurmstepd: error: execve",
+            EventKind.MESSAGE,
+            r"slurmstepd: error: (?P<message>execve.*)$",
+            level="ERROR",
+            fields={"program": "slurmstepd"},
+        ),
+        Row(
+            "slurmstepd: error: couldn't chdir",
+            EventKind.MESSAGE,
+            r"slurmstepd: error: (?P<message>.*)$",
+            level="ERROR",
+            fields={"program": "slurmstepd"},
+        ),
+        Row(
+            "slurmstepd: error: Unable to",
+            EventKind.MESSAGE,
+            r"slurmstepd: error: (?P<message>.*)$",
+            level="ERROR",
+            fields={"program": "slurmstepd"},
+        ),
+    ),
+)
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(b"srun: error: ", 1, 2, "slurm"), Anchor(b"error: pyxis: ", 1, 20, "slurm"), Anchor(b"enroot-", 1, 4, "slurm"),
-    Anchor(b"nvidia-container-cli: ", 1, 2, "slurm"), *_TABLE.anchors(),
+    Anchor(b"srun: error: ", 1, 2, "slurm"),
+    Anchor(b"error: pyxis: ", 1, 20, "slurm"),
+    Anchor(b"enroot-", 1, 4, "slurm"),
+    Anchor(b"nvidia-container-cli: ", 1, 2, "slurm"),
+    *_TABLE.anchors(),
 )
 
 _EXIT = Lazy(r"srun: error: (?P<node>[\w.\[\],-]{1,200}): tasks? (?P<tasks>[\d,-]{1,2000}): (?P<how>.+?)\s*$")
@@ -98,8 +176,14 @@ def _task_exit(line: LogLine, node: str, tasks: list[int], how: str, elastic: bo
     kind = EventKind.OOM_KILL if "Out Of Memory" in how else EventKind.PROCESS_EXIT
     fields: dict[str, Any] = {"exit": made, "tasks": tasks, "node": node, "how": how, "by": "slurm"}
     return make(
-        kind, line, parser="slurm", type=made.signal or (f"exit {made.code}" if made.code is not None else None),
-        message=line.raw[line.raw.find(_TASKS[0]) :], rank=rank, fields=fields, level="ERROR",
+        kind,
+        line,
+        parser="slurm",
+        type=made.signal or (f"exit {made.code}" if made.code is not None else None),
+        message=line.raw[line.raw.find(_TASKS[0]) :],
+        rank=rank,
+        fields=fields,
+        level="ERROR",
     )
 
 
@@ -122,9 +206,28 @@ def _pyxis(intake: Intake) -> list[Event]:
             if text and text not in words:
                 words.append(text)
         if words:
-            events.append(make(EventKind.MESSAGE, intake.lines[index], last, parser="slurm", message="\n".join(words), level="ERROR", fields={"program": "pyxis"}))
+            events.append(
+                make(
+                    EventKind.MESSAGE,
+                    intake.lines[index],
+                    last,
+                    parser="slurm",
+                    message="\n".join(words),
+                    level="ERROR",
+                    fields={"program": "pyxis"},
+                )
+            )
     for index in hits(intake, "enroot-", "nvidia-container-cli: "):
         found = _CONTAINER.search(intake.lines[index].raw)
         if found and index not in done:
-            events.append(make(EventKind.MESSAGE, intake.lines[index], parser="slurm", message=found["message"], level="ERROR", fields={"program": "enroot"}))
+            events.append(
+                make(
+                    EventKind.MESSAGE,
+                    intake.lines[index],
+                    parser="slurm",
+                    message=found["message"],
+                    level="ERROR",
+                    fields={"program": "enroot"},
+                )
+            )
     return events

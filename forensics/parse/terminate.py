@@ -28,7 +28,12 @@ from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks
 _CALLED = "terminate called after throwing an instance of"
 _BARE = "terminate called without an active exception"
 _RECURSIVE = "terminate called recursively"
-_LIBCXX = ("libc++abi: terminating", "libc++abi.dylib: terminating", "Uncaught exception of type", "Unhandled exception: ")
+_LIBCXX = (
+    "libc++abi: terminating",
+    "libc++abi.dylib: terminating",
+    "Uncaught exception of type",
+    "Unhandled exception: ",
+)
 _RAISED = "Exception raised from "
 _RECENT = "(most recent call first):"
 
@@ -42,9 +47,21 @@ ANCHORS: tuple[Anchor, ...] = (
 
 _TYPE = Lazy(r"instance of '([^']{1,400})'")
 _ORIGIN = Lazy(r"Exception raised from (.{1,600}?) at (\S{1,400}):(\d+) \(most recent call first\)")
-_UNCAUGHT = Lazy(r"(?:uncaught exception of type|Uncaught exception of type|Unhandled exception:) ([\w:<>, *&]{1,300}?)(?:: (.*))?$")
+_UNCAUGHT = Lazy(
+    r"(?:uncaught exception of type|Uncaught exception of type|Unhandled exception:) ([\w:<>, *&]{1,300}?)(?:: (.*))?$"
+)
 #: a line that ends a what() text
-_NEXT = ("Exception raised from ", "frame #", "terminate called", "Fatal Python error", "*** Process received signal", "Aborted", "[New LWP", "==== backtrace", "Traceback (most recent call last)")
+_NEXT = (
+    "Exception raised from ",
+    "frame #",
+    "terminate called",
+    "Fatal Python error",
+    "*** Process received signal",
+    "Aborted",
+    "[New LWP",
+    "==== backtrace",
+    "Traceback (most recent call last)",
+)
 _WHAT_LINES = 80
 #: words of a line that a stack below it can belong to
 _TELLING = ("Error", "error", "xception", "failed", "terminated", "timeout")
@@ -57,16 +74,22 @@ def parse(intake: Intake) -> list[Event]:
     stacks = numbered_stacks(intake, headers, c10_frame, 140)
     blocks = hits(intake, _CALLED)
     owned = _owners(intake, blocks, headers)
-    events = [_terminated(intake, block, [stacks[h] for h in owned[block] if stacks[h]], owned[block]) for block in blocks]
+    events = [
+        _terminated(intake, block, [stacks[h] for h in owned[block] if stacks[h]], owned[block]) for block in blocks
+    ]
     for index in hits(intake, *_LIBCXX):
         found = _UNCAUGHT.search(lines[index].text)
         if found:
-            events.append(make(EventKind.NATIVE, lines[index], parser="terminate", type=found[1].strip(), message=found[2] or ""))
+            events.append(
+                make(EventKind.NATIVE, lines[index], parser="terminate", type=found[1].strip(), message=found[2] or "")
+            )
     for index in hits(intake, _BARE, _RECURSIVE):
         # a second thread that dies of the same: only worth an event where the first one's text is missing
         if any(abs(block - index) <= 200 and same_writer(lines[block], lines[index]) for block in _near(blocks, index)):
             continue
-        events.append(make(EventKind.NATIVE, lines[index], parser="terminate", type="std::terminate", message=lines[index].text))
+        events.append(
+            make(EventKind.NATIVE, lines[index], parser="terminate", type="std::terminate", message=lines[index].text)
+        )
     claimed = {header for mine in owned.values() for header in mine}
     events += [_alone(intake, header, stacks[header]) for header in headers if header not in claimed and stacks[header]]
     return events
@@ -88,7 +111,12 @@ def _owners(intake: Intake, blocks: list[int], headers: list[int]) -> dict[int, 
             near.append(nxt)
             nxt = next(queue, None)
         near = [b for b in near[-32:] if header - (owned[b][-1] if owned[b] else b) <= 150]
-        mine = [b for b in near if intake.lines[b].source == intake.lines[header].source and same_writer(intake.lines[b], intake.lines[header])]
+        mine = [
+            b
+            for b in near
+            if intake.lines[b].source == intake.lines[header].source
+            and same_writer(intake.lines[b], intake.lines[header])
+        ]
         if mine:
             owned[next((b for b in mine if not owned[b]), mine[-1])].append(header)
     return owned
@@ -102,8 +130,14 @@ def _terminated(intake: Intake, index: int, stacks: list[list[tuple[int, Frame]]
     if stacks:
         last = max((intake.lines[frames[-1][0]] for frames in stacks), key=lambda x: x.number)
     return make(
-        EventKind.NATIVE, line, last, parser="terminate", type=types[-1] if types else None, message=what,
-        rank=rank_in(what, line), stacks=tuple(s for frames in stacks for s in stack_of(intake, frames)),
+        EventKind.NATIVE,
+        line,
+        last,
+        parser="terminate",
+        type=types[-1] if types else None,
+        message=what,
+        rank=rank_in(what, line),
+        stacks=tuple(s for frames in stacks for s in stack_of(intake, frames)),
         fields=_origin(intake.lines[headers[0]]) if headers else {},
     )
 
@@ -132,11 +166,20 @@ def _alone(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Even
     line = intake.lines[header]
     before = line.text[: line.text.find(_RAISED)].strip()
     if not before:
-        near = [p.text.strip() for _, p in preceding(intake, header, 12) if "frame #" not in p.text and _RAISED not in p.text]
+        near = [
+            p.text.strip()
+            for _, p in preceding(intake, header, 12)
+            if "frame #" not in p.text and _RAISED not in p.text
+        ]
         before = next((text for text in near if any(word in text for word in _TELLING)), "")
     return make(
-        EventKind.STACK, line, intake.lines[frames[-1][0]], parser="terminate", message=before,
-        stacks=stack_of(intake, frames), fields=_origin(line),
+        EventKind.STACK,
+        line,
+        intake.lines[frames[-1][0]],
+        parser="terminate",
+        message=before,
+        stacks=stack_of(intake, frames),
+        fields=_origin(line),
     )
 
 

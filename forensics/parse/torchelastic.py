@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """torchrun's agent: workers that failed, signals it sent, the summary block. In: an intake; out: PROCESS_EXIT events (one a
 worker and report) and LAUNCHER events. Samples:
 
@@ -41,17 +42,54 @@ def _signal(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any
     return {"signal": (groups.get("signal") or "").removeprefix("Signals.") or None}
 
 
-_TABLE = Table("torchelastic", (
-    Row(" closing signal ", EventKind.LAUNCHER, r"Sending process (?P<pid>\d+) closing signal (?P<signal>[\w.]+)", fields={"what": "closing"}, fill=_signal),
-    Row("Unable to shutdown process", EventKind.LAUNCHER, r"Unable to shutdown process (?P<pid>\d+) via (?P<signal>[\w.]+), forcefully exiting via (?P<forced>[\w.]+)", fields={"what": "forced"}, fill=_signal),
-    Row(" death signal, shutting down workers", EventKind.LAUNCHER, r"Received (?P<signal>[\w.]+) death signal, shutting down workers", fields={"what": "death_signal"}, fill=_signal),
-    Row("will restart worker group", EventKind.LAUNCHER, r"Worker group (?P<state>\w+)\. +(?:(?P<left>\d+)/(?P<attempts>\d+) attempts left; )?will restart worker group", fields={"what": "restart"}),
-    Row("Local worker group finished", EventKind.LAUNCHER, r"Local worker group finished \((?:WorkerState\.)?(?P<state>\w+)\)", fields={"what": "group_finished"}),
-    Row("Error waiting on exit barrier", EventKind.LAUNCHER, fields={"what": "exit_barrier"}),
-    Row("detected non-zero exit", EventKind.LAUNCHER, fields={"what": "non_zero"}),
-    Row("no heartbeat from ", EventKind.LAUNCHER, fields={"what": "rendezvous_heartbeat"}),
-    Row("Terminating process ", EventKind.LAUNCHER, r"Terminating process (?P<pid>\d+) via signal (?P<signal>[\w.]+)", fields={"what": "closing"}, fill=_signal),
-))
+_TABLE = Table(
+    "torchelastic",
+    (
+        Row(
+            " closing signal ",
+            EventKind.LAUNCHER,
+            r"Sending process (?P<pid>\d+) closing signal (?P<signal>[\w.]+)",
+            fields={"what": "closing"},
+            fill=_signal,
+        ),
+        Row(
+            "Unable to shutdown process",
+            EventKind.LAUNCHER,
+            r"Unable to shutdown process (?P<pid>\d+) via (?P<signal>[\w.]+), forcefully exiting via (?P<forced>[\w.]+)",
+            fields={"what": "forced"},
+            fill=_signal,
+        ),
+        Row(
+            " death signal, shutting down workers",
+            EventKind.LAUNCHER,
+            r"Received (?P<signal>[\w.]+) death signal, shutting down workers",
+            fields={"what": "death_signal"},
+            fill=_signal,
+        ),
+        Row(
+            "will restart worker group",
+            EventKind.LAUNCHER,
+            r"Worker group (?P<state>\w+)\. +(?:(?P<left>\d+)/(?P<attempts>\d+) attempts left; )?will restart worker group",
+            fields={"what": "restart"},
+        ),
+        Row(
+            "Local worker group finished",
+            EventKind.LAUNCHER,
+            r"Local worker group finished \((?:WorkerState\.)?(?P<state>\w+)\)",
+            fields={"what": "group_finished"},
+        ),
+        Row("Error waiting on exit barrier", EventKind.LAUNCHER, fields={"what": "exit_barrier"}),
+        Row("detected non-zero exit", EventKind.LAUNCHER, fields={"what": "non_zero"}),
+        Row("no heartbeat from ", EventKind.LAUNCHER, fields={"what": "rendezvous_heartbeat"}),
+        Row(
+            "Terminating process ",
+            EventKind.LAUNCHER,
+            r"Terminating process (?P<pid>\d+) via signal (?P<signal>[\w.]+)",
+            fields={"what": "closing"},
+            fill=_signal,
+        ),
+    ),
+)
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(_AGENT.encode(), 1, 2, "torchelastic"),
@@ -60,7 +98,9 @@ ANCHORS: tuple[Anchor, ...] = (
     *_TABLE.anchors(),
 )
 
-_FAILED = Lazy(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\) of (?:binary|fn): (?P<binary>.*)$")
+_FAILED = Lazy(
+    r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\) of (?:binary|fn): (?P<binary>.*)$"
+)
 _CODE = Lazy(r"exitcode *: +(?:<?(?P<code>-?\d+)>?|N/A) \(pid: (?P<pid>\d+)\)")
 _WHO = Lazy(r"rank +: +(\d+) \(local_rank: (\d+)\)|\brank: (\d+) \(local_rank: (\d+)\)")
 _FIELD = Lazy(r"^[\s*|]*(time|host|error_file|traceback|msg) *: ?(.*?)[\s*|]*$")
@@ -77,7 +117,17 @@ def parse(intake: Intake) -> list[Event]:
         if found:
             pid, local = int(found["pid"]), int(found["local"])
             rank = ranks.get(pid) or Rank(f"local rank {local}", None, (("local", local),), pid=pid)
-            agent.append(_exit(line, line, int(found["code"]), pid, rank, found[0], {"what": "agent", "local_rank": local, "binary": found["binary"].strip()}))
+            agent.append(
+                _exit(
+                    line,
+                    line,
+                    int(found["code"]),
+                    pid,
+                    rank,
+                    found[0],
+                    {"what": "agent", "local_rank": local, "binary": found["binary"].strip()},
+                )
+            )
     return agent + summary + _TABLE.read(intake)
 
 
@@ -90,7 +140,10 @@ def _entry(intake: Intake, index: int) -> Event | None:
     first, last = line, line
     fields: dict[str, Any] = {"what": "summary", "first_observed": False}
     rank: Rank | None = None
-    near = [*((at, l, True) for at, l in preceding(intake, index, 7)), *((at, l, False) for at, l in following(intake, index, 3))]
+    near = [
+        *((at, l, True) for at, l in preceding(intake, index, 7)),
+        *((at, l, False) for at, l in following(intake, index, 3)),
+    ]
     above = True
     for _, other, before in near:
         text = other.text
@@ -130,9 +183,17 @@ def _entry(intake: Intake, index: int) -> Event | None:
     return _exit(first, last, int(code["code"]) if code["code"] else None, int(code["pid"]), rank, words, fields)
 
 
-def _exit(first: LogLine, last: LogLine, code: int | None, pid: int, rank: Rank, message: str, fields: dict[str, Any]) -> Event:
+def _exit(
+    first: LogLine, last: LogLine, code: int | None, pid: int, rank: Rank, message: str, fields: dict[str, Any]
+) -> Event:
     made = exited(code, "torchelastic", pid) if code is not None else ProcessExit(None, None, pid, "torchelastic")
     return make(
-        EventKind.PROCESS_EXIT, first, last, parser="torchelastic", type=f"exit {code}" if code is not None else None,
-        message=message or f"exit code {code}", rank=rank, fields={"exit": made, **fields},
+        EventKind.PROCESS_EXIT,
+        first,
+        last,
+        parser="torchelastic",
+        type=f"exit {code}" if code is not None else None,
+        message=message or f"exit code {code}",
+        rank=rank,
+        fields={"exit": made, **fields},
     )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """TensorRT-LLM's C++ exceptions and error lines, also where FlashInfer carries them. In: an intake; out: NATIVE events with the
 numbered stack, MESSAGE events for error lines without one. Samples:
 
@@ -32,9 +33,13 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"tensorrt_llm::common::throwRuntimeError", 12, 60, "trtllm"),
 )
 
-_BODY = Lazy(r"\[TensorRT-LLM\] ?\[(ERROR|WARNING)\] (?P<message>.*)$|\[TRT-LLM\](?: \[RANK (?P<rank>\d+)\])? \[E\] (?P<python>.*)$")
+_BODY = Lazy(
+    r"\[TensorRT-LLM\] ?\[(ERROR|WARNING)\] (?P<message>.*)$|\[TRT-LLM\](?: \[RANK (?P<rank>\d+)\])? \[E\] (?P<python>.*)$"
+)
 _PLACE = Lazy(r" \(([^()\s]{1,400}):(\d+)\)\s*$")
-_KIND = Lazy(r"(Assertion failed|CUDA runtime error|CUDA driver error|\[json\.exception\.[\w.]{1,60}|Encountered an error[\w ]{0,60}|NCCL error|cuBLAS error|MPI error)")
+_KIND = Lazy(
+    r"(Assertion failed|CUDA runtime error|CUDA driver error|\[json\.exception\.[\w.]{1,60}|Encountered an error[\w ]{0,60}|NCCL error|cuBLAS error|MPI error)"
+)
 _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 
 
@@ -65,12 +70,30 @@ def parse(intake: Intake) -> list[Event]:
         if kind and kind[1] == "Assertion failed":
             words = words.partition("Assertion failed:")[2].strip() or words
         native = bool(frames) or (kind is not None and place is not None)
-        events.append(make(
-            EventKind.NATIVE if native else EventKind.MESSAGE, line, lines[frames[-1][0]] if frames else None, parser="trtllm",
-            type=kind[1] if kind and native else None, message=words, stacks=stack_of(intake, frames), fields=fields, level="ERROR",
-        ))
+        events.append(
+            make(
+                EventKind.NATIVE if native else EventKind.MESSAGE,
+                line,
+                lines[frames[-1][0]] if frames else None,
+                parser="trtllm",
+                type=kind[1] if kind and native else None,
+                message=words,
+                stacks=stack_of(intake, frames),
+                fields=fields,
+                level="ERROR",
+            )
+        )
     for index in hits(intake, *_TRT[:3]):
         found = _TENSORRT.search(lines[index].raw)
         if found:
-            events.append(make(EventKind.MESSAGE, lines[index], parser="trtllm", message=found["message"], level="ERROR", fields={"program": "tensorrt"}))
+            events.append(
+                make(
+                    EventKind.MESSAGE,
+                    lines[index],
+                    parser="trtllm",
+                    message=found["message"],
+                    level="ERROR",
+                    fields={"program": "tensorrt"},
+                )
+            )
     return fold(events)

@@ -34,7 +34,9 @@ ANCHORS: tuple[Anchor, ...] = (
 )
 
 _FILE = Lazy(r'^\s*File "([^"]{1,400})"(?:, line (\d+))?, in (.+)$')
-_CHECK = Lazy(r"^(?:\[\d\d:\d\d:\d\d\] )?(?P<file>\S{1,400}):(?P<line>\d+): (?P<type>\w{0,40}Error): (?P<message>Check failed:.*)$")
+_CHECK = Lazy(
+    r"^(?:\[\d\d:\d\d:\d\d\] )?(?P<file>\S{1,400}):(?P<line>\d+): (?P<type>\w{0,40}Error): (?P<message>Check failed:.*)$"
+)
 _NUMBERED = Lazy(r"^\s{1,4}(?:\[bt\] )?\(?(\d{1,3})\)?:? (\S.*)$")
 
 
@@ -44,20 +46,36 @@ def parse(intake: Intake) -> list[Event]:
     events: list[Event] = []
     for index in hits(intake, *_SEGFAULT):
         frames = run_of(intake, index, _file_frame, 80, patience=1)
-        events.append(make(
-            EventKind.FATAL_SIGNAL, lines[index], lines[frames[-1][0]] if frames else None, parser="tvmffi", type="SIGSEGV",
-            message=lines[index].text.strip(" !"), stacks=stack_of(intake, frames), fields={"handler": "tvm-ffi"},
-        ))
+        events.append(
+            make(
+                EventKind.FATAL_SIGNAL,
+                lines[index],
+                lines[frames[-1][0]] if frames else None,
+                parser="tvmffi",
+                type="SIGSEGV",
+                message=lines[index].text.strip(" !"),
+                stacks=stack_of(intake, frames),
+                fields={"handler": "tvm-ffi"},
+            )
+        )
     checks = [i for i in hits(intake, _ERROR) if _CHECK.match(lines[i].text)]
     stacks = numbered_stacks(intake, checks, _numbered, 60)
     for index in checks:
         found = _CHECK.match(lines[index].text)
         frames = stacks[index]
         if found:
-            events.append(make(
-                EventKind.NATIVE, lines[index], lines[frames[-1][0]] if frames else None, parser="tvmffi", type=found["type"],
-                message=found["message"], stacks=stack_of(intake, frames), fields={"file": found["file"], "line": int(found["line"])},
-            ))
+            events.append(
+                make(
+                    EventKind.NATIVE,
+                    lines[index],
+                    lines[frames[-1][0]] if frames else None,
+                    parser="tvmffi",
+                    type=found["type"],
+                    message=found["message"],
+                    stacks=stack_of(intake, frames),
+                    fields={"file": found["file"], "line": int(found["line"])},
+                )
+            )
     return events
 
 
@@ -66,7 +84,11 @@ def _file_frame(text: str) -> Frame | None:
     if not found:
         return None
     known = found[1] not in ("<unknown>", "")
-    return Frame(demangle(found[3].strip())[:MAX_NAME], found[1] if known else None, int(found[2]) if known and found[2] else None)
+    return Frame(
+        demangle(found[3].strip())[:MAX_NAME],
+        found[1] if known else None,
+        int(found[2]) if known and found[2] else None,
+    )
 
 
 def _numbered(text: str) -> tuple[int, Frame] | None:

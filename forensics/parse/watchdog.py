@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """torch's ProcessGroupNCCL (and its relatives for other chips): time-outs, what each rank had enqueued and completed, the
 heartbeat monitor. In: an intake; out: COLLECTIVE_TIMEOUT, COLLECTIVE_STATE, COMMUNICATION and STACK events. Sample:
 
@@ -42,10 +43,18 @@ def _state(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any]
     group = group_in(text)
     number = {k: int(v) for k, v in groups.items() if v is not None and v.isdigit()}
     made = Collective(
-        op=groups.get("op"), sequence=number.get("sequence"), process_group=group.name if group else None,
-        last_enqueued=number.get("enqueued"), last_started=number.get("started"), last_completed=number.get("completed"),
+        op=groups.get("op"),
+        sequence=number.get("sequence"),
+        process_group=group.name if group else None,
+        last_enqueued=number.get("enqueued"),
+        last_started=number.get("started"),
+        last_completed=number.get("completed"),
     )
-    fields: dict[str, Any] = {"collective": made} if number.keys() & _COUNTERS or groups.get("op") else {"process_group": group.name if group else None}
+    fields: dict[str, Any] = (
+        {"collective": made}
+        if number.keys() & _COUNTERS or groups.get("op")
+        else {"process_group": group.name if group else None}
+    )
     if group is not None and group.rank is not None:
         fields["group_rank"] = group.rank
     by = (groups.get("by") or "").strip().removeprefix("rank ")
@@ -63,28 +72,68 @@ def _row(literal: str, kind: EventKind, what: str, pattern: str = "") -> Row:
 
 
 _LAST = r"[Ll]ast enqueued NCCL work: (?P<enqueued>\d+), last completed NCCL work: (?P<completed>\d+)"
-_TABLE = Table("watchdog", (
-    _row("failure detected by watchdog at work sequence id", EventKind.COLLECTIVE_STATE, "failure", r"failure detected by watchdog at work sequence id: (?P<sequence>\d+)(?: PG status: last enqueued work: (?P<enqueued>-?\d+), last completed work: (?P<completed>-?\d+))?"),
-    _row("Timeout at NCCL work:", EventKind.COLLECTIVE_STATE, "timeout_at", r"Timeout at NCCL work: (?P<sequence>\d+), " + _LAST),
-    _row("Received a dump signal due to a collective timeout", EventKind.COLLECTIVE_STATE, "dump_signal", r"Received a dump signal due to a collective timeout from (?P<by>this local rank| {0,2}rank \d+)? ?(?:and|this).{0,120}?[Ll]ast enqueued NCCL work: (?P<enqueued>-?\d+), last completed NCCL work: (?P<completed>-?\d+)"),
-    _row("Received a dump signal", EventKind.COLLECTIVE_STATE, "dump_signal"),
-    _row("Observed flight recorder dump signal", EventKind.COLLECTIVE_STATE, "observed_dump"),
-    _row("First PG on this rank to signal dumping", EventKind.COLLECTIVE_STATE, "first_to_signal"),
-    _row("First PG on this rank that detected no heartbeat", EventKind.COMMUNICATION, "heartbeat"),
-    _row("ast enqueued NCCL work:", EventKind.COLLECTIVE_STATE, "last_enqueued", _LAST),
-    _row("Some NCCL operations have failed or timed out", EventKind.COMMUNICATION, "corrupted"),
-    _row("To avoid data inconsistency", EventKind.COMMUNICATION, "taking_down"),
-    _row("atchdog thread terminated with exception", EventKind.COMMUNICATION, "watchdog_exception", r"(?P<message>(?:Process group|NCCL|XCCL|HCCL)? ?watchdog thread terminated with exception.*)$"),
-    _row("watchdog got stuck for", EventKind.COMMUNICATION, "heartbeat", r"(?P<message>\S{0,60} ?watchdog got stuck for (?P<seconds>\d+) seconds.*)$"),
-    _row("Heartbeat monitor timed out", EventKind.COMMUNICATION, "heartbeat"),
-    _row("due to ProcessGroupNCCL watchdog hang", EventKind.COMMUNICATION, "heartbeat", r"(?P<message>Terminating the process after .*)$"),
-    _row("Could not acquire GIL within", EventKind.COMMUNICATION, "gil"),
-    _row("due to GIL deadlock or", EventKind.COMMUNICATION, "gil", r"(?P<message>(?:Potential|possible).{0,80}GIL.*)$"),
-    _row("[abort] NCCL communicator", EventKind.COMMUNICATION, "abort"),
-))
+_TABLE = Table(
+    "watchdog",
+    (
+        _row(
+            "failure detected by watchdog at work sequence id",
+            EventKind.COLLECTIVE_STATE,
+            "failure",
+            r"failure detected by watchdog at work sequence id: (?P<sequence>\d+)(?: PG status: last enqueued work: (?P<enqueued>-?\d+), last completed work: (?P<completed>-?\d+))?",
+        ),
+        _row(
+            "Timeout at NCCL work:",
+            EventKind.COLLECTIVE_STATE,
+            "timeout_at",
+            r"Timeout at NCCL work: (?P<sequence>\d+), " + _LAST,
+        ),
+        _row(
+            "Received a dump signal due to a collective timeout",
+            EventKind.COLLECTIVE_STATE,
+            "dump_signal",
+            r"Received a dump signal due to a collective timeout from (?P<by>this local rank| {0,2}rank \d+)? ?(?:and|this).{0,120}?[Ll]ast enqueued NCCL work: (?P<enqueued>-?\d+), last completed NCCL work: (?P<completed>-?\d+)",
+        ),
+        _row("Received a dump signal", EventKind.COLLECTIVE_STATE, "dump_signal"),
+        _row("Observed flight recorder dump signal", EventKind.COLLECTIVE_STATE, "observed_dump"),
+        _row("First PG on this rank to signal dumping", EventKind.COLLECTIVE_STATE, "first_to_signal"),
+        _row("First PG on this rank that detected no heartbeat", EventKind.COMMUNICATION, "heartbeat"),
+        _row("ast enqueued NCCL work:", EventKind.COLLECTIVE_STATE, "last_enqueued", _LAST),
+        _row("Some NCCL operations have failed or timed out", EventKind.COMMUNICATION, "corrupted"),
+        _row("To avoid data inconsistency", EventKind.COMMUNICATION, "taking_down"),
+        _row(
+            "atchdog thread terminated with exception",
+            EventKind.COMMUNICATION,
+            "watchdog_exception",
+            r"(?P<message>(?:Process group|NCCL|XCCL|HCCL)? ?watchdog thread terminated with exception.*)$",
+        ),
+        _row(
+            "watchdog got stuck for",
+            EventKind.COMMUNICATION,
+            "heartbeat",
+            r"(?P<message>\S{0,60} ?watchdog got stuck for (?P<seconds>\d+) seconds.*)$",
+        ),
+        _row("Heartbeat monitor timed out", EventKind.COMMUNICATION, "heartbeat"),
+        _row(
+            "due to ProcessGroupNCCL watchdog hang",
+            EventKind.COMMUNICATION,
+            "heartbeat",
+            r"(?P<message>Terminating the process after .*)$",
+        ),
+        _row("Could not acquire GIL within", EventKind.COMMUNICATION, "gil"),
+        _row(
+            "due to GIL deadlock or",
+            EventKind.COMMUNICATION,
+            "gil",
+            r"(?P<message>(?:Potential|possible).{0,80}GIL.*)$",
+        ),
+        _row("[abort] NCCL communicator", EventKind.COMMUNICATION, "abort"),
+    ),
+)
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(_TIMEOUT.encode(), 1, 8, "watchdog"), Anchor(_STACK.encode(), 1, 60, "watchdog"), *_TABLE.anchors(),
+    Anchor(_TIMEOUT.encode(), 1, 8, "watchdog"),
+    Anchor(_STACK.encode(), 1, 60, "watchdog"),
+    *_TABLE.anchors(),
 )
 
 
@@ -96,8 +145,19 @@ def parse(intake: Intake) -> list[Event]:
 def _tidy(event: Event) -> Event:
     """Without the counters that now stand in the Collective."""
     return Event(
-        event.kind, event.span, event.rank, event.time, event.type, event.message[:400], event.stacks, None, event.level, event.count,
-        event.parser, event.stream, {k: v for k, v in event.fields.items() if v is not None},
+        event.kind,
+        event.span,
+        event.rank,
+        event.time,
+        event.type,
+        event.message[:400],
+        event.stacks,
+        None,
+        event.level,
+        event.count,
+        event.parser,
+        event.stream,
+        {k: v for k, v in event.fields.items() if v is not None},
     )
 
 
@@ -113,8 +173,12 @@ def _timeouts(intake: Intake) -> list[Event]:
         # the group's prefix stands before the words, the old "[Rank 2]" right before them
         group = group_in(text)
         made = Collective(
-            op=pairs.get("OpType"), sequence=_number(pairs.get("SeqNum")), process_group=group.name if group else None,
-            numel_in=_number(pairs.get("NumelIn")), numel_out=_number(pairs.get("NumelOut")), timeout_ms=_number(pairs.get("Timeout(ms)")),
+            op=pairs.get("OpType"),
+            sequence=_number(pairs.get("SeqNum")),
+            process_group=group.name if group else None,
+            numel_in=_number(pairs.get("NumelIn")),
+            numel_out=_number(pairs.get("NumelOut")),
+            timeout_ms=_number(pairs.get("Timeout(ms)")),
             elapsed_ms=int(found["elapsed"]),
         )
         fields: dict[str, Any] = {"collective": made}
@@ -122,10 +186,16 @@ def _timeouts(intake: Intake) -> list[Event]:
             fields["group_rank"] = group.rank
         if pairs.get("TensorShape"):
             fields["tensor_shape"] = pairs["TensorShape"]
-        events.append(make(
-            EventKind.COLLECTIVE_TIMEOUT, line, parser="watchdog", message=text[text.find("Watchdog caught") :] if "Watchdog caught" in text else found[0],
-            rank=rank_in(text, line), fields=fields,
-        ))
+        events.append(
+            make(
+                EventKind.COLLECTIVE_TIMEOUT,
+                line,
+                parser="watchdog",
+                message=text[text.find("Watchdog caught") :] if "Watchdog caught" in text else found[0],
+                rank=rank_in(text, line),
+                fields=fields,
+            )
+        )
     return _once(events)
 
 
@@ -154,9 +224,19 @@ def _stacks(intake: Intake) -> list[Event]:
             continue
         line, last = intake.lines[header], intake.lines[frames[-1][0]]
         complete = int(frames[0][1].log_line or 0) - line.number <= 2
-        trace = StackTrace(tuple(f for _, f in reversed(frames)), span_of(intake.lines[frames[0][0]], last), None, "python", complete)
-        events.append(make(
-            EventKind.STACK, line, last, parser="watchdog", message="Stack trace of the failed collective", rank=_spoken({}, line),
-            stacks=(trace,), fields={"of": "failed_collective"},
-        ))
+        trace = StackTrace(
+            tuple(f for _, f in reversed(frames)), span_of(intake.lines[frames[0][0]], last), None, "python", complete
+        )
+        events.append(
+            make(
+                EventKind.STACK,
+                line,
+                last,
+                parser="watchdog",
+                message="Stack trace of the failed collective",
+                rank=_spoken({}, line),
+                stacks=(trace,),
+                fields={"of": "failed_collective"},
+            )
+        )
     return events

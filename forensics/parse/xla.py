@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """JAX and XLA: failed executions, rendezvous that wait for devices, the coordination service. In: an intake; out: NATIVE,
 COLLECTIVE_STATE, COMMUNICATION and MESSAGE events. Samples:
 
@@ -14,18 +15,56 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.parse.rows import Row, Table
 
-_TABLE = Table("xla", (
-    Row("to join the rendezvous", EventKind.COLLECTIVE_STATE, r"(?P<message>(?:(?:Termination timeout for|This thread has been waiting for) `?(?P<operation>.{1,300}?)`?(?: of| for) (?P<seconds>\d+) seconds.{0,300}?)?Expected (?P<expected>\d+) threads to join the rendezvous, but (?:only (?P<arrived>\d+)|not all) of them.*)$", fields={"what": "rendezvous"}),
-    Row("Execution of replica ", EventKind.MESSAGE, r"(?P<message>Execution of replica (?P<replica>\d+) failed: .*)$", level="ERROR"),
-    Row("JAX distributed service detected fatal errors", EventKind.COMMUNICATION, r"(?P<message>Terminating process because the JAX distributed service detected fatal errors.*)$", fields={"what": "coordination"}),
-    Row("heartbeat timeout", EventKind.COMMUNICATION, r"(?P<message>[^\n]{0,200}task:(?P<task>\d+)[^\n]{0,80}heartbeat timeout.*)$", fields={"what": "coordination"}),
-    Row("tasks are unhealthy", EventKind.COMMUNICATION, r"(?P<message>The following tasks are unhealthy.*)$", fields={"what": "coordination"}),
-    Row("Shutdown barrier in coordination service has failed", EventKind.COMMUNICATION, fields={"what": "coordination"}),
-    Row("Polled an error from coordination service", EventKind.COMMUNICATION, fields={"what": "coordination"}),
-    Row("reported by the coordination service", EventKind.COMMUNICATION, fields={"what": "coordination"}),
-    Row("BarrierError: ", EventKind.COMMUNICATION, fields={"what": "coordination"}),
-    Row("RESOURCE_EXHAUSTED: ", EventKind.MESSAGE, r"(?P<message>RESOURCE_EXHAUSTED: .*)$", level="ERROR", unless=("Error: ",)),
-))
+_TABLE = Table(
+    "xla",
+    (
+        Row(
+            "to join the rendezvous",
+            EventKind.COLLECTIVE_STATE,
+            r"(?P<message>(?:(?:Termination timeout for|This thread has been waiting for) `?(?P<operation>.{1,300}?)`?(?: of| for) (?P<seconds>\d+) seconds.{0,300}?)?Expected (?P<expected>\d+) threads to join the rendezvous, but (?:only (?P<arrived>\d+)|not all) of them.*)$",
+            fields={"what": "rendezvous"},
+        ),
+        Row(
+            "Execution of replica ",
+            EventKind.MESSAGE,
+            r"(?P<message>Execution of replica (?P<replica>\d+) failed: .*)$",
+            level="ERROR",
+        ),
+        Row(
+            "JAX distributed service detected fatal errors",
+            EventKind.COMMUNICATION,
+            r"(?P<message>Terminating process because the JAX distributed service detected fatal errors.*)$",
+            fields={"what": "coordination"},
+        ),
+        Row(
+            "heartbeat timeout",
+            EventKind.COMMUNICATION,
+            r"(?P<message>[^\n]{0,200}task:(?P<task>\d+)[^\n]{0,80}heartbeat timeout.*)$",
+            fields={"what": "coordination"},
+        ),
+        Row(
+            "tasks are unhealthy",
+            EventKind.COMMUNICATION,
+            r"(?P<message>The following tasks are unhealthy.*)$",
+            fields={"what": "coordination"},
+        ),
+        Row(
+            "Shutdown barrier in coordination service has failed",
+            EventKind.COMMUNICATION,
+            fields={"what": "coordination"},
+        ),
+        Row("Polled an error from coordination service", EventKind.COMMUNICATION, fields={"what": "coordination"}),
+        Row("reported by the coordination service", EventKind.COMMUNICATION, fields={"what": "coordination"}),
+        Row("BarrierError: ", EventKind.COMMUNICATION, fields={"what": "coordination"}),
+        Row(
+            "RESOURCE_EXHAUSTED: ",
+            EventKind.MESSAGE,
+            r"(?P<message>RESOURCE_EXHAUSTED: .*)$",
+            level="ERROR",
+            unless=("Error: ",),
+        ),
+    ),
+)
 
 ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
 

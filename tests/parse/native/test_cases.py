@@ -70,7 +70,10 @@ def _one(event: Event) -> str:
     if event.count > 1:
         words.append(f"x{event.count}")
     if event.rank:
-        words.append(f"rank={event.rank.label.replace(' ', '_')}" + ("" if event.rank.number is None else f"#{event.rank.number}"))
+        words.append(
+            f"rank={event.rank.label.replace(' ', '_')}"
+            + ("" if event.rank.number is None else f"#{event.rank.number}")
+        )
     words.append(f"lines={event.span.first_line}-{event.span.last_line}")
     for stack in event.stacks:
         names = [f.function.partition("(")[0][:60] for f in stack.frames]

@@ -12,7 +12,10 @@ from forensics.parse.cxxnames import demangle, shorten_cpp
     [
         ("_ZN13llama_context6decodeERK11llama_batch", "llama_context::decode(llama_batch const&)"),
         ("__ZN13llama_context6decodeERK11llama_batch", "llama_context::decode(llama_batch const&)"),
-        ("ncclGroupEnd", "ncclGroupEnd"), ("_Zgarbage", "_Zgarbage"), ("_Z" + "N1a" * 3_000, "_Z" + "N1a" * 3_000), ("", ""),
+        ("ncclGroupEnd", "ncclGroupEnd"),
+        ("_Zgarbage", "_Zgarbage"),
+        ("_Z" + "N1a" * 3_000, "_Z" + "N1a" * 3_000),
+        ("", ""),
     ],
 )
 def test_demangle(mangled: str, name: str) -> None:
@@ -22,13 +25,17 @@ def test_demangle(mangled: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, float)", "at::native::vectorized_elementwise_kernel<4, …>"),
+        (
+            "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)",
+            "at::native::vectorized_elementwise_kernel<4, …>",
+        ),
         ("c10::Error::Error(c10::SourceLocation, std::__cxx11::basic_string<char>)", "c10::Error::Error"),
         ("std::function<void (int)>::operator()(int) const", "std::function<void (int)>::operator()"),
         ("tensorrt_llm::common::throwRuntimeError(char const*, int)", "tensorrt_llm::common::throwRuntimeError"),
         ("foo<bar>::baz<a, b>::operator<(int)", "foo<bar>::baz<a, …>::operator<"),
         ("_ZN13llama_context6decodeERK11llama_batch", "llama_context::decode"),
-        ("ncclGroupEnd", "ncclGroupEnd"), ("main", "main"),
+        ("ncclGroupEnd", "ncclGroupEnd"),
+        ("main", "main"),
     ],
 )
 def test_shorten(name: str, short: str) -> None:

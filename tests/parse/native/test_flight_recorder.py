@@ -43,7 +43,12 @@ def test_skipped_collective() -> None:
 
 
 def test_other_collective() -> None:
-    assert {r: _last(e).op for r, e in _fault("other_collective").items()} == {0: "all_reduce", 1: "broadcast", 2: "all_reduce", 3: "all_reduce"}
+    assert {r: _last(e).op for r, e in _fault("other_collective").items()} == {
+        0: "all_reduce",
+        1: "broadcast",
+        2: "all_reduce",
+        3: "all_reduce",
+    }
 
 
 def test_other_size() -> None:
@@ -51,7 +56,12 @@ def test_other_size() -> None:
 
 
 def test_other_dtype() -> None:
-    assert {r: _last(e).dtypes_in for r, e in _fault("other_dtype").items()} == {0: ("Float",), 1: ("Double",), 2: ("Float",), 3: ("Float",)}
+    assert {r: _last(e).dtypes_in for r, e in _fault("other_dtype").items()} == {
+        0: ("Float",),
+        1: ("Double",),
+        2: ("Float",),
+        3: ("Float",),
+    }
 
 
 def test_dead_rank_left_no_dump() -> None:
@@ -69,27 +79,53 @@ def test_stuck_outside_of_a_collective() -> None:
 def test_two_groups_as_json() -> None:
     dumps = _fault("two_groups")
     assert {rank: sorted({e.group for e in event.fields["entries"]}) for rank, event in dumps.items()} == {
-        0: ["0", "1"], 1: ["0", "1"], 2: ["0", "2"], 3: ["0", "2"],
+        0: ["0", "1"],
+        1: ["0", "1"],
+        2: ["0", "2"],
+        3: ["0", "2"],
     }
     assert (_last(dumps[2], "2").sequence, _last(dumps[2], "2").done) == (4, False)
     assert _last(dumps[3], "2").sequence == 3
-    assert dumps[2].fields["status"]["2"]["completed"] == 3, "status is keyed by the group's name, not the recorder's number"
+    assert dumps[2].fields["status"]["2"]["completed"] == 3, (
+        "status is keyed by the group's name, not the recorder's number"
+    )
     assert _last(dumps[2], "2").desc == "tp_group"
 
 
 def _entry(**given: Any) -> dict[str, Any]:
     row = {
-        "record_id": 0, "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": 1, "p2p_seq_id": 0, "op_id": 1,
-        "profiling_name": "nccl:all_reduce", "time_created_ns": 1_795_983_330_214_867_213, "input_sizes": [[4, 8]], "input_dtypes": ["BFloat16"],
-        "output_sizes": [[4, 8]], "output_dtypes": ["BFloat16"], "state": "completed", "time_discovered_started_ns": None,
-        "time_discovered_completed_ns": 1_795_983_330_226_553_347, "retired": True, "timeout_ms": 600_000, "is_p2p": False,
-        "frames": [{"name": "all_reduce", "filename": "distributed_c10d.py", "line": 3068}, {"name": "train", "filename": "train.py", "line": 7}],
+        "record_id": 0,
+        "pg_id": 0,
+        "process_group": ("0", "default_pg"),
+        "collective_seq_id": 1,
+        "p2p_seq_id": 0,
+        "op_id": 1,
+        "profiling_name": "nccl:all_reduce",
+        "time_created_ns": 1_795_983_330_214_867_213,
+        "input_sizes": [[4, 8]],
+        "input_dtypes": ["BFloat16"],
+        "output_sizes": [[4, 8]],
+        "output_dtypes": ["BFloat16"],
+        "state": "completed",
+        "time_discovered_started_ns": None,
+        "time_discovered_completed_ns": 1_795_983_330_226_553_347,
+        "retired": True,
+        "timeout_ms": 600_000,
+        "is_p2p": False,
+        "frames": [
+            {"name": "all_reduce", "filename": "distributed_c10d.py", "line": 3068},
+            {"name": "train", "filename": "train.py", "line": 7},
+        ],
     }
     return {**row, **given}
 
 
 def _dump(*entries: dict[str, Any], **given: Any) -> bytes:
-    content = {"version": "2.10", "entries": list(entries), "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}}
+    content = {
+        "version": "2.10",
+        "entries": list(entries),
+        "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}},
+    }
     return pickle.dumps({**content, **given}, protocol=2)
 
 
@@ -113,7 +149,15 @@ def test_frames_are_outermost_first() -> None:
 
 
 def test_an_older_schema_without_frames_and_p2p() -> None:
-    row = {"seq_id": 3, "pg_id": 0, "profiling_name": "nccl:broadcast", "input_sizes": [[2]], "output_sizes": [[2]], "state": "scheduled", "retired": False}
+    row = {
+        "seq_id": 3,
+        "pg_id": 0,
+        "profiling_name": "nccl:broadcast",
+        "input_sizes": [[2]],
+        "output_sizes": [[2]],
+        "state": "scheduled",
+        "retired": False,
+    }
     (event,), _ = _read(("rank_5.pickle", pickle.dumps({"version": "1.0", "entries": [row]}, protocol=2)))
     entry = event.fields["entries"][0]
     assert event.rank is not None and event.rank.number == 5
@@ -123,7 +167,9 @@ def test_an_older_schema_without_frames_and_p2p() -> None:
 def test_a_dump_that_is_a_line_of_the_log() -> None:
     from forensics.ingest.read import from_text
 
-    text = json.dumps({"version": "2.10", "rank": 2, "entries": [_entry(state="started")], "pg_config": {"0": {"ranks": [0, 1, 2]}}})
+    text = json.dumps(
+        {"version": "2.10", "rank": 2, "entries": [_entry(state="started")], "pg_config": {"0": {"ranks": [0, 1, 2]}}}
+    )
     (event,) = flight_recorder.parse(from_text("a line\n" + text + "\n", anchors=flight_recorder.ANCHORS))
     assert event.kind is EventKind.COLLECTIVE_STATE and event.span.first_line == 2
     assert event.rank is not None and event.rank.number == 2
@@ -137,9 +183,18 @@ class _Evil:
 @pytest.mark.parametrize(
     "content",
     [
-        pickle.dumps({"entries": [_Evil()]}, protocol=4), pickle.dumps({"entries": [_Evil()]}, protocol=0), pickle.dumps(_Evil, protocol=4),
-        b"\x80\x04", b"", b"{", b'{"entries": 3}', pickle.dumps([1, 2]), _dump(_entry())[:-40],
-        b"cos\nsystem\n(S'true'\ntR.", b"\x80\x02P0\n.", b'{"entries": ' + b"[" * 100_000,
+        pickle.dumps({"entries": [_Evil()]}, protocol=4),
+        pickle.dumps({"entries": [_Evil()]}, protocol=0),
+        pickle.dumps(_Evil, protocol=4),
+        b"\x80\x04",
+        b"",
+        b"{",
+        b'{"entries": 3}',
+        pickle.dumps([1, 2]),
+        _dump(_entry())[:-40],
+        b"cos\nsystem\n(S'true'\ntR.",
+        b"\x80\x02P0\n.",
+        b'{"entries": ' + b"[" * 100_000,
     ],
 )
 def test_hostile_dumps_leave_a_note_and_run_nothing(content: bytes) -> None:
@@ -150,7 +205,14 @@ def test_hostile_dumps_leave_a_note_and_run_nothing(content: bytes) -> None:
 
 
 def test_rows_of_wrong_types_are_read_as_far_as_they_go() -> None:
-    rows: list[Any] = [_entry(process_group=None, input_sizes="x", frames=5, collective_seq_id="4", timeout_ms=True), 7, None, _entry()]
-    (event,), _ = _read(("nccl_trace_rank_0", pickle.dumps({"entries": rows, "pg_config": [], "pg_status": {"0": 3}}, protocol=2)))
+    rows: list[Any] = [
+        _entry(process_group=None, input_sizes="x", frames=5, collective_seq_id="4", timeout_ms=True),
+        7,
+        None,
+        _entry(),
+    ]
+    (event,), _ = _read(
+        ("nccl_trace_rank_0", pickle.dumps({"entries": rows, "pg_config": [], "pg_status": {"0": 3}}, protocol=2))
+    )
     first = event.fields["entries"][0]
     assert (first.sequence, first.sizes_in, first.frames, first.timeout_ms) == (4, (), (), None)

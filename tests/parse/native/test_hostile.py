@@ -12,7 +12,31 @@ from forensics.ingest.read import from_text
 from forensics.parse import PARSERS
 
 NATIVE = [name for name in PARSERS if name != "python"]
-PIECES = (" ", "a", "0x1", "(", ")", "[", "]", "<", ">", ":", "'", "`", "12", ", ", " in ", " at ", "{", "-", "#0 ", "\t", "é", "\u2588", "Error: ")
+PIECES = (
+    " ",
+    "a",
+    "0x1",
+    "(",
+    ")",
+    "[",
+    "]",
+    "<",
+    ">",
+    ":",
+    "'",
+    "`",
+    "12",
+    ", ",
+    " in ",
+    " at ",
+    "{",
+    "-",
+    "#0 ",
+    "\t",
+    "é",
+    "\u2588",
+    "Error: ",
+)
 
 
 @pytest.mark.parametrize("name", NATIVE)
@@ -21,7 +45,15 @@ def test_long_and_repeated_lines(name: str) -> None:
     words = [anchor.literal.decode() for anchor in module.ANCHORS] or ["step"]
     lines = []
     for word in words:
-        lines += [word * 200, word + "a" * 20_000, word + " (" * 4_000, "x:" * 4_000 + word, word + " " * 8_000 + "x", word + "0x1 " * 3_000, word]
+        lines += [
+            word * 200,
+            word + "a" * 20_000,
+            word + " (" * 4_000,
+            "x:" * 4_000 + word,
+            word + " " * 8_000 + "x",
+            word + "0x1 " * 3_000,
+            word,
+        ]
     lines += [words[0]] * 500
     intake = from_text("\n".join(lines), anchors=module.ANCHORS)
     events = module.parse(intake)

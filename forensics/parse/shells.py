@@ -1,0 +1,176 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
+"""Shells, make, Kubernetes, docker and CI runners: how processes ended as their keepers say. In: an intake; out: PROCESS_EXIT,
+OOM_KILL and LAUNCHER events. Samples:
+
+        Reason:       OOMKilled
+        Exit Code:    137
+    -> OOM_KILL fields {"by": "kubernetes"}; PROCESS_EXIT type "SIGKILL"
+    ./run.sh: line 12:  4711 Killed                  python train.py
+    -> PROCESS_EXIT type "SIGKILL", fields {"exit": ProcessExit(None, "SIGKILL", 4711, "shell"), "command": "python train.py"}
+    Command took >30min, returning 124
+    -> LAUNCHER type "exit 124", fields {"what": "cancelled", "reason": "time limit"}
+"""
+
+from __future__ import annotations
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.parse.exits import exit_of, with_exit_type
+from forensics.parse.rows import Row, Table
+from forensics.parse.signals import signal_of_exit
+
+_X = EventKind.PROCESS_EXIT
+_SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Hangup|Quit|User defined signal \d)"
+
+_TABLE = Table(
+    "shells",
+    (
+        Row(
+            "OOMKilled",
+            EventKind.OOM_KILL,
+            r"(?P<message>(?:[Rr]eason\"?: *\"?)?OOMKilled.*)$",
+            type="SIGKILL",
+            fields={"by": "kubernetes"},
+            unless=('OOMKilled":false', 'OOMKilled": false'),
+        ),
+        Row(
+            "Exit Code: ",
+            _X,
+            r"^\s*(?P<message>Exit Code: +(?P<code>[1-9]\d*))\s*$",
+            fill=exit_of("kubernetes"),
+            before=6,
+            after=4,
+        ),
+        Row(
+            "command terminated with exit code",
+            _X,
+            r"(?P<message>command terminated with exit code (?P<code>\d+))",
+            fill=exit_of("kubernetes"),
+        ),
+        Row(
+            "The node was low on resource",
+            EventKind.LAUNCHER,
+            r"(?P<message>The node was low on resource: (?P<resource>[\w-]+).*)$",
+            type="SIGTERM",
+            fields={"what": "evicted", "by": "kubernetes"},
+        ),
+        Row(
+            "Back-off restarting failed container",
+            EventKind.LAUNCHER,
+            fields={"what": "crash_loop", "by": "kubernetes"},
+        ),
+        Row("CrashLoopBackOff", EventKind.LAUNCHER, fields={"what": "crash_loop", "by": "kubernetes"}),
+        Row("ImagePullBackOff", EventKind.LAUNCHER, fields={"what": "image_pull", "by": "kubernetes"}),
+        Row("Liveness probe failed", EventKind.LAUNCHER, fields={"what": "liveness", "by": "kubernetes"}),
+        Row("Pod was evicted", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "evicted", "by": "kubernetes"}),
+        Row(
+            "Preempted by ",
+            EventKind.LAUNCHER,
+            type="SIGTERM",
+            fields={"what": "preempted", "by": "kubernetes"},
+            unless=("PreemptionMode",),
+        ),
+        Row(
+            "has exceeded the maximum execution time",
+            EventKind.LAUNCHER,
+            fields={"what": "cancelled", "reason": "time limit", "by": "github"},
+        ),
+        Row("The operation was canceled", EventKind.LAUNCHER, fields={"what": "cancelled", "by": "github"}),
+        Row(
+            "execution took longer than",
+            EventKind.LAUNCHER,
+            fields={"what": "cancelled", "reason": "time limit", "by": "gitlab"},
+        ),
+        Row(
+            "returning 124",
+            EventKind.LAUNCHER,
+            r"(?P<message>[^\n]{0,300}returning 124.*)$",
+            type="exit 124",
+            fields={"what": "cancelled", "reason": "time limit", "by": "timeout"},
+        ),
+        Row("+ Timeout +", EventKind.LAUNCHER, fields={"what": "test_timeout", "by": "pytest"}),
+        Row(
+            " exited with code ",
+            _X,
+            r"^(?P<message>(?P<name>[\w./-]{1,120}) exited with code (?P<code>[1-9]\d{0,2}))\s*$",
+            fill=exit_of("docker"),
+        ),
+        Row(
+            "Command terminated by signal",
+            _X,
+            r"(?P<message>Command terminated by signal (?P<signal_number>\d+))",
+            fill=lambda g, line: {
+                "exit": ProcessExit(None, signal_of_exit(-int(g["signal_number"] or 0)), None, "time")
+            },
+        ),
+        Row("timeout: the monitored command dumped core", _X, fields={"by": "timeout"}),
+        Row(
+            "returned a non-zero code: ",
+            _X,
+            r"(?P<message>The command .{1,600}returned a non-zero code: (?P<code>\d+))",
+            fill=exit_of("docker"),
+        ),
+        Row(
+            "did not complete successfully: exit code",
+            _X,
+            r"(?P<message>process .{1,2000}did not complete successfully: exit code: (?P<code>\d+))",
+            fill=exit_of("docker"),
+        ),
+        Row(
+            "Process completed with exit code",
+            _X,
+            r"(?P<message>Process completed with exit code (?P<code>\d+))",
+            fill=exit_of("github"),
+        ),
+        Row(
+            "make: *** [",
+            _X,
+            r"make(?:\[\d+\])?: \*\*\* \[(?P<target>[^\]]{1,200})\] (?P<message>Error (?P<code>\d+)|Killed|Segmentation fault.*|Terminated)",
+            fill=exit_of("make"),
+        ),
+        Row(
+            ": line ",
+            _X,
+            r"^(?P<message>\S{1,200}: line \d+: +(?P<pid>\d+) "
+            + _SIGNAL_WORDS
+            + r"(?: \(core dumped\))? +(?P<command>.*))$",
+            fill=exit_of("shell"),
+        ),
+        Row(
+            "(core dumped)",
+            _X,
+            r"^(?P<message>(?:\w{2,8}: |\[\d+\]\s{1,4}[-+]?\s*(?:(?P<pid>\d+) )?)?"
+            + _SIGNAL_WORDS
+            + r" ?\(core dumped\)(?: +(?P<command>\S.*))?)$",
+            fill=exit_of("shell"),
+        ),
+        Row(
+            "core dumped",
+            _X,
+            r"^(?P<message>(?:zsh: |\[\d+\] +)?(?:(?P<pid>\d+) +)?(?P<words>IOT instruction|abort|segmentation fault|bus error|illegal hardware instruction|floating point exception) +\(core dumped\) +(?P<command>\S.*))$",
+            fill=exit_of("shell"),
+        ),
+        Row(
+            "zsh: killed",
+            _X,
+            r"^(?P<message>zsh: killed +(?P<command>.*))$",
+            type="SIGKILL",
+            fields={"by": "shell", "exit": ProcessExit(None, "SIGKILL", None, "shell")},
+        ),
+        Row(
+            "Killed", _X, r"^\s*(?:[\w./-]{1,60}: line \d+: )?(?P<message>(?P<words>Killed))\s*$", fill=exit_of("shell")
+        ),
+        Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))\s*$", fill=exit_of("shell")),
+        Row("Bus error", _X, r"^\s*(?P<message>(?P<words>Bus error))\s*$", fill=exit_of("shell")),
+        Row("Aborted", _X, r"^\s*(?P<message>(?P<words>Aborted))\.?\s*$", fill=exit_of("shell")),
+        Row("Terminated", _X, r"^\s*(?P<message>(?P<words>Terminated))\s*$", fill=exit_of("shell")),
+    ),
+)
+
+ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
+
+
+def parse(intake: Intake) -> list[Event]:
+    """Exits as reported by whoever kept the process."""
+    return [with_exit_type(event) for event in _TABLE.read(intake)]
