@@ -42,9 +42,9 @@ def anchors() -> list[Anchor]:
 
 
 def collect(intake: Intake, events: Sequence[Event], *, gpu: Gpu | str | None = None) -> Facts:
-    """The facts of a log. gpu: what the user says the job ran on (a `Gpu`, a name or an SM); used where the log is silent.
+    """The facts of a log. gpu: what the user says the job ran on (a `Gpu`, a name, an SM, "local"); used where the log is silent.
 
-    Raises UsageError where `gpu` is a name of no or of several GPUs.
+    Raises UsageError where `gpu` is a name of no or of several GPUs, ForensicsError where "local" finds none.
     """
     seen = Sightings(intake, _rules())
     launched = commands(seen)
@@ -83,9 +83,13 @@ def commands_from(intake: Intake) -> list[Command]:
 
 
 def _given(gpu: Gpu | str | None) -> Gpu | None:
-    """The user's word for a GPU as one record."""
+    """The user's word for a GPU as one record; "local" asks this machine."""
     if gpu is None or isinstance(gpu, Gpu):
         return gpu
+    if gpu.strip().lower() == "local":
+        from forensics.knowledge.local import local_gpu
+
+        return local_gpu()
     found = find_gpu(gpu)
     if len(found) == 1:
         return found[0]
