@@ -51,7 +51,7 @@ def take(
 ) -> Taken:
     """A scan's result as plain values."""
     return Taken(
-        name, scanned.bytes, scanned.lines, encoding, compression, list(retainer.lines()), retainer.repeats(),
+        name, scanned.bytes, scanned.lines, encoding, compression, list(retainer.lines()), retainer.fold.repeats(),
         retainer.evicted, retainer.cut_lines + scanned.long_lines, [] if whole else pulse.sightings(), whole,
     )  # fmt: skip
 

@@ -6,8 +6,10 @@ engine([b"Traceback (most", b"CUDA error"]).scan(b"x CUDA error: y") -> [(12, 1)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Protocol
 
+_INDEX = itemgetter(1)
 _GRAM, _MANY, _SMALL = 5, 48, 1 << 20
 
 Block = bytes | bytearray | memoryview
@@ -55,7 +57,7 @@ class _Hyperscan:
         if len(found) > 1:
             found.sort()
         dummy = self._dummy
-        return [pair for pair in found if pair[1] != dummy] if any(pair[1] == dummy for pair in found) else found
+        return [pair for pair in found if pair[1] != dummy] if dummy in map(_INDEX, found) else found
 
 
 class _AhoCorasick:

@@ -116,6 +116,6 @@ def take_one(opened: Opened, wants: Wants, options: ReadOptions, shares: Shares)
     taken = take(
         opened.name, stream.encoding, stream.compression, scanned, retainer, pulse, scanned.bytes <= shares.whole
     )
-    if not shares.few and not retainer.counts and taken.kept:
+    if not shares.few and not retainer.fold.counts and taken.kept:
         return taken._replace(kept=taken.kept[-1:], whole=False)
     return taken

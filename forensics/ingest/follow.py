@@ -121,14 +121,14 @@ class _Live:
         view = memoryview(buf)
         hits = self._wants.engine.scan(view[base:cut])
         view.release()
-        before = sum(self._retainer.counts.values())
+        before = sum(self._retainer.fold.counts.values())
         at, number = self._retainer.feed(buf, 0, base, cut, self._line, hits, final)
         self._base, self._line = at, number + (at == cut and buf[cut - 1] != 10)
         if at > 4 * CONTEXT:
             keep = buf.find(b"\n", at - CONTEXT, at) + 1
             del buf[:keep]
             self._base -= keep
-        return sum(self._retainer.counts.values()) > before or (bool(hits) and final)
+        return sum(self._retainer.fold.counts.values()) > before or (bool(hits) and final)
 
     def intake(self) -> Intake:
         """What is kept now. Lines that were decoded for an earlier call are not decoded again."""
@@ -158,7 +158,7 @@ class _Live:
             lines=lines,
             marks=marks_of(lines, self._wants.literals, self._options.engine),
             activity=activity_of(lines),
-            repeats={(0, number): count for number, count in self._retainer.repeats().items()},
+            repeats={(0, number): count for number, count in self._retainer.fold.repeats().items()},
         )
 
 

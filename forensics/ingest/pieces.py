@@ -178,7 +178,7 @@ def _together(
         pulse.merge(later, before)
     for first, data in _runs(spans):
         merged.feed(data, 0, 0, len(data), first, wants.engine.scan(data), True)
-    merged.settle()
+    merged.fold.settle()
     if tail is not None:
         merged.keep_lines(*tail)
     return total, merged, pulse
