@@ -76,10 +76,15 @@ def _rows() -> tuple[Row, ...]:
 def categorize(group: Group, findings: Sequence[Finding], phase: str | None) -> Judgement:
     """The category of one group: by the most specific root finding that speaks of it, else by its words, else unknown."""
     roots = [f for f in findings if f.role is SignatureRole.ROOT and f.category is not None]
-    spoken = sorted((f for f in roots if _speaks_of(f, group)), key=_strength, reverse=True)
+    spoken = sorted(
+        (f for f in roots if _speaks_of(f, group)), key=lambda f: (_of_the_root(f, group), *_strength(f)), reverse=True
+    )
     words = _by_words(group, phase)
     if spoken:
         best = spoken[0]
+        if _nearer_words(best, words, group):
+            assert words is not None
+            return words
         others = tuple(
             (f.category, f.title, f.confidence) for f in spoken[1:] if f.category not in (best.category, None)
         )
@@ -98,8 +103,34 @@ def categorize(group: Group, findings: Sequence[Finding], phase: str | None) -> 
     return Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
 
 
+def _nearer_words(finding: Finding, words: Judgement | None, group: Group) -> bool:
+    """True where a generic signature stands beside the cause and the innermost words themselves say another category."""
+    if (
+        words is None
+        or words.category is finding.category
+        or finding.specificity >= 40
+        or words.confidence is Confidence.HYPOTHESIS
+    ):
+        return False
+    root = group.first.root_message.strip()[:60]
+    return (
+        bool(root)
+        and root != group.first.message.strip()[:60]
+        and not any(root in proof.quote for proof in finding.evidence)
+    )
+
+
 def _strength(finding: Finding) -> tuple[int, int]:
     return (finding.specificity, _RANK[finding.confidence])
+
+
+def _of_the_root(finding: Finding, group: Group) -> bool:
+    """True where a finding quotes the innermost cause, or where there is only one message; wrappers' words come second."""
+    first = group.first
+    root = first.root_message.strip().split("\n", 1)[0][:60]
+    if not root or root == first.message.strip().split("\n", 1)[0][:60] or root in first.message:
+        return True
+    return finding.specificity >= 80 or any(root in proof.quote for proof in finding.evidence)
 
 
 def _weaker(confidence: Confidence) -> Confidence:

@@ -26,6 +26,8 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     """Folds each failure's several tellings into the one that says most. events: all of the run, for stacks and reports."""
     kept = _absorb_repeated(list(seen))
     kept = _join_reraised(kept)
+    kept = _join_kills(kept)
+    _explain_interrupts(kept)
     kept = join_asserts(kept)
     kept = join_device_errors(kept)
     kept = join_compilers(kept)
@@ -73,25 +75,25 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
         if home is not None:
             home.events += sighting.events
             continue
-        for other, text in said:
-            if (
-                (other.span.contains(sighting.span) and other.span.first_line == sighting.span.first_line)
-                or (
-                    sighting.weight == 2
-                    and len(words) > 12
-                    and (words[:160] in text or _tail(words) in text)
-                    and close(sighting, other)
-                )
-                or (sighting.weight == 2 and other.span.contains(sighting.span) and same_process(sighting, other))
-            ):
-                home = other
-            if home is not None:
-                break
+        home = next((other for other, text in said if _repeats(sighting, other, words, text)), None)
         if home is None:
             kept.append(sighting)
         else:
             home.events += sighting.events
     return kept
+
+
+def _repeats(sighting: Sighting, other: Sighting, words: str, text: str) -> bool:
+    """True where a printed line says nothing that the stronger sighting does not say. words, text: what they say, squeezed."""
+    if other.span.first_line == sighting.span.first_line and other.span.source == sighting.span.source:
+        said = _squeezed(other.message)
+        if other.span.contains(sighting.span) or (len(said) > 12 and said in words):
+            return True
+    if sighting.weight != 2:
+        return False
+    if other.span.contains(sighting.span) and same_process(sighting, other):
+        return True
+    return len(words) > 12 and (words[:160] in text or _tail(words) in text) and close(sighting, other)
 
 
 def _tail(words: str) -> str:
@@ -122,3 +124,27 @@ def _join_reraised(seen: list[Sighting]) -> list[Sighting]:
                 gone.add(id(inner))
                 break
     return [s for s in seen if id(s) not in gone]
+
+
+def _join_kills(seen: list[Sighting]) -> list[Sighting]:
+    """One kill told by the kernel, by the scheduler and for the task: the one that came first, with the rank that any names."""
+    kept: list[Sighting] = []
+    for sighting in seen:
+        home = next((k for k in kept if k.kind == "oom_kill"), None) if sighting.kind == "oom_kill" else None
+        if home is None or not same_process(home, sighting):
+            kept.append(sighting)
+        else:
+            home.add(sighting)
+    return kept
+
+
+def _explain_interrupts(seen: list[Sighting]) -> None:
+    """A KeyboardInterrupt beside an exit with 124 is how `timeout` and test runners end what took too long."""
+    limit = next((s for s in seen if s.type == "exit 124"), None)
+    if limit is None:
+        return
+    for sighting in seen:
+        if sighting.type == "KeyboardInterrupt" and close(sighting, limit):
+            sighting.root_type, sighting.root_message = limit.type, limit.message
+            sighting.events = [*sighting.events, *limit.events]
+            sighting.spans = [*sighting.spans, *limit.spans]

@@ -73,7 +73,9 @@ def explain_communication(seen: list[Sighting], order: Order) -> None:
         and s.level in (None, "WARN", "WARNING", "ERROR")
     ]
     for sighting in seen:
-        if sighting.role is not None or not (sighting.kind in ("python", "native") or sighting.typed):
+        if (sighting.role is not None and not sighting.conditional) or not (
+            sighting.kind in ("python", "native") or sighting.typed
+        ):
             continue
         if not any(_COMMUNICATION.search(text) for text in (*sighting.types, *sighting.texts)):
             continue

@@ -103,7 +103,14 @@ def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
 def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:
     """The runtime's word on an aborted queue and the program's abort over it: one failure, whose root is the runtime's word."""
     gone: set[int] = set()
+    faults = [s for s in seen if s.type == "Memory access fault" and s.role is None]
     for sighting in seen:
+        fault = next((f for f in faults if same_process(f, sighting) and close(f, sighting)), None)
+        if fault is not None and sighting.kind == "native" and (sighting.type or "").startswith("HSA_STATUS"):
+            # The queue was aborted because of the fault, whichever of the two was printed first.
+            fault.add(sighting)
+            gone.add(id(sighting))
+            continue
         if (
             not (sighting.type or "").startswith(("HSA_STATUS", "hipError", "cudaError", "CUDA_ERROR"))
             or sighting.kind != "native"

@@ -7,13 +7,11 @@ pass                                     -> the job went on and ended in order
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from forensics.data import table
 from forensics.ingest.intake import Intake
-from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
@@ -28,7 +26,7 @@ _QUOTES = re.compile(
     r"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|\bprompt: ["']|<\|im_start\||\[INST\]|<\|user\|>"""
     r"""|<\|start_header_id\|>|<start_of_turn>|\bReceived request\b"""
 )
-_LOW = frozenset(("WARNING", "WARN", "INFO", "DEBUG"))
+_LOW = frozenset(("WARNING", "WARN"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 
@@ -81,6 +79,12 @@ def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None =
     return Aftermath(working, calm, ended, first)
 
 
+def worked_before(quotes: Quotes, span: Span) -> bool:
+    """True where lines of a job at work stand above a span."""
+    before = quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))
+    return any(is_work(line) for line in before[-_MOST_LINES:])
+
+
 def orderly_end(intake: Intake) -> Span | None:
     """The last line that shows an orderly end, among the last lines of the input."""
     for line in reversed(intake.lines[-60:]):
@@ -96,7 +100,12 @@ def quoted(seen: Sighting, quotes: Quotes) -> bool:
         return False
     if seen.span.first_line == seen.span.last_line and _QUOTES.search(lines[0].raw[:20_000]):
         return True
-    return lines[0].level in ("INFO", "DEBUG") and seen.span.first_line == seen.span.last_line
+    if lines[0].level not in ("INFO", "DEBUG") or seen.span.first_line != seen.span.last_line:
+        return False
+    # A line that begins with the error is the error itself, whatever level a wrapper gave it.
+    start = lines[0].text.lstrip()[:200]
+    own = [said for said in (seen.type, seen.message.split("\n", 1)[0][:60]) if said]
+    return not any(start.startswith(said) for said in own)
 
 
 def caught(seen: Sighting, quotes: Quotes) -> bool:

@@ -21,7 +21,7 @@ from forensics.verdict.hardware import fault_of, of_the_program
 from forensics.verdict.incidents import Run
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught, orderly_end, quoted
+from forensics.verdict.outcome import aftermath, caught, orderly_end, quoted, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
 from forensics.verdict.roles import Cast, assign
@@ -67,7 +67,7 @@ def analyse(
     primary = cast.primary
     if primary is None:
         return _healthy(run, cast, findings, intake, quotes)
-    calm = _survived(primary, cast, quotes)
+    calm = _survived(primary, cast, intake, quotes)
     if calm is Status.HEALTHY:
         return _healthy(run, cast, findings, intake, quotes)
     from forensics.callpath import phase_of
@@ -125,7 +125,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes) -> list[Si
     return seen
 
 
-def _survived(primary: Group, cast: Cast, quotes: Quotes) -> Status | None:
+def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
     members = [m for g in cast.groups for m in g.members]
     if any(m.kind == "exit" and _bad_exit(m) and m.role is None for m in members):
@@ -134,11 +134,23 @@ def _survived(primary: Group, cast: Cast, quotes: Quotes) -> Status | None:
     live = [m for m in serious if not caught(m, quotes)]
     last = max(serious, key=lambda m: m.span.last_line)
     later = aftermath(quotes, last.span, last.stream)
-    if not live or all(m.weight <= 2 and not m.typed for m in live):
-        return Status.HEALTHY if later.working or later.ended or later.calm >= (1 if not live else 3) else None
+    if _asked_to_stop(primary) and orderly_end(intake) is not None:
+        return Status.HEALTHY
+    if not live:
+        return Status.HEALTHY if later.working or later.ended or later.calm else None
+    if all(m.weight <= 2 and not m.typed for m in live):
+        # A program that ends in order after an error has ended because of it, unless it had been at work before.
+        ended = later.ended and worked_before(quotes, primary.first.span)
+        return Status.HEALTHY if later.working or ended or later.calm >= 3 else None
     if any(m.kind in _FATAL for m in live):
         return None
     return Status.DEGRADED if later.went_on else None
+
+
+def _asked_to_stop(primary: Group) -> bool:
+    """True for the exception or signal with which a person or a launcher asks a process to stop."""
+    name = (primary.first.type or "").rsplit(".", 1)[-1]
+    return name in ("KeyboardInterrupt", "CancelledError", "SIGINT", "SIGTERM", "SystemExit")
 
 
 def _bad_exit(sighting: Sighting) -> bool:

@@ -13,7 +13,8 @@ from forensics.model.source import Rank, Span
 from forensics.model.stack import Frame, RaisedException, StackTrace
 from forensics.model.verdict import CausalRole
 
-#: how much a kind of event says by itself: 3 a failure for certain, 2 an error that a process printed, 1 the word of another
+#: how much a kind of event says by itself: 3 a failure for certain, 2 an error that a process printed, 1 the word of another,
+#: 0 that somebody asked the job to stop
 _WEIGHT = {
     EventKind.PYTHON: 3,
     EventKind.NATIVE: 3,
@@ -41,6 +42,8 @@ _FOREIGN = re.compile(
     r"|srun: |slurmstepd: |\*\*\* Aborted at )",
     re.MULTILINE,
 )
+#: links that JAX puts into a chain to say that frames were left out
+_MARKERS = ("SimplifiedTraceback", "UnfilteredStackTrace", "JaxStackTraceBeforeTransformation")
 _BUILD = re.compile(
     r"Ninja build failed|ninja: build stopped|Error building extension|returned non-zero exit status|nvcc|Error compiling"
 )
@@ -127,10 +130,12 @@ class Sighting:
 def sight(event: Event) -> Sighting | None:
     """A sighting, or None for events that are no failures (lifecycle, stacks, collective states, warnings)."""
     weight = _WEIGHT.get(event.kind)
+    if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown_requested" and event.type:
+        weight = 0
     if weight is None:
         return None
     seen = Sighting(
-        kind=_KIND[event.kind],
+        kind=_KIND.get(event.kind, "exit"),
         type=event.type,
         message=own_words(event.message),
         root_type=event.type,
@@ -149,8 +154,9 @@ def sight(event: Event) -> Sighting | None:
         chain = event.chain
         seen.chain = chain.exceptions
         seen.type, seen.message = chain.last.type, own_words(chain.last.message)
-        seen.root_type, seen.root_message = chain.root.type, own_words(chain.root.message)
-        seen.frames = next((link.frames for link in chain.exceptions if link.frames), ())
+        root = next((link for link in chain.exceptions if not link.type.endswith(_MARKERS)), chain.root)
+        seen.root_type, seen.root_message = root.type, own_words(root.message)
+        seen.frames = root.frames or next((link.frames for link in chain.exceptions if link.frames), ())
         seen.heading = chain.heading
         seen.handled = chain.handled
         seen.rank = seen.rank or chain.rank
@@ -195,6 +201,9 @@ def _crashing(stacks: tuple[StackTrace, ...]) -> StackTrace:
 def same_process(one: Sighting, other: Sighting) -> bool:
     """True where nothing says that two sightings are of different processes."""
     if one.rank is not None and other.rank is not None:
+        if (one.rank.number is None) != (other.rank.number is None):
+            # "node7:4021" and "rank 3" may be the same process under two names.
+            return not (one.rank.pid and other.rank.pid) or one.rank.pid == other.rank.pid
         if one.rank.number is not None and other.rank.number is not None:
             return one.rank.number == other.rank.number and (one.rank.node or other.rank.node) == (
                 other.rank.node or one.rank.node
