@@ -9,7 +9,7 @@ from forensics.model.knowledge import KernelName
 from forensics.model.verdict import Contradiction, Failure, Fix, Incident
 from forensics.report.blocks import Block, Item, Items, Pairs, Paragraph, ReproOffer, Section
 from forensics.report.naming import CONFIDENCE, Names, frame_place
-from forensics.report.text import counted, listed, one_line, size, visible, words
+from forensics.report.text import counted, listed, one_line, places, size, visible, words
 
 
 def what(incident: Incident, names: Names) -> Section | None:
@@ -19,7 +19,7 @@ def what(incident: Incident, names: Names) -> Section | None:
     if primary is not None:
         rows.append(("What", _raised(primary.root_type, primary.root_message, 500)))
         if (primary.root_type, primary.root_message) != (primary.type, primary.message):
-            rows.append(("Seen as", _raised(primary.type, primary.message, 160)))
+            rows.append(("Seen as", _raised(primary.type, primary.message, 110)))
         rows += _where(incident, primary, names)
         when = names.time(primary.time, primary.evidence[0].span if primary.evidence else None)
         at = names.place(primary.evidence[0].span) if primary.evidence else ""
@@ -129,7 +129,7 @@ def _against(one: Contradiction, names: Names) -> Item:
         f"{one_line(one.observed, 120)} ran",
         tag=one.confidence.value,
         detail=visible(one.explanation),
-        place=", ".join(names.place(e.span) for e in one.evidence[:3]),
+        place=places(names.place(e.span) for e in one.evidence),
     )
 
 

@@ -38,7 +38,7 @@ from forensics.report.blocks import (
     Timeline,
     View,
 )
-from forensics.report.text import listed
+from forensics.report.text import places
 
 #: lines are hard to follow beyond this
 WIDEST = 110
@@ -294,11 +294,11 @@ def _quotes(quotes: Sequence[Quote], whole: bool) -> RenderableType:
         if quote.shows:
             head.append(f"  {quote.shows}", "dim")
         if quote.also:
-            head.append(f"  also {listed(quote.also, 4)}", "dim")
+            head.append(f"  also {places((quote.place, *quote.also)).partition(', ')[2]}", "dim")
         rows.append(head)
         rows += [_quoted(line, quote.focus, whole) for line in _telling(quote.lines, whole)]
     if len(quotes) > most:
-        rows.append(Text(f"also {listed((one.place for one in quotes[most:]), 6)}", "dim"))
+        rows.append(Text(f"also {places(one.place for one in quotes[most:])}", "dim"))
     return Group(*rows)
 
 
@@ -321,7 +321,7 @@ def _window(line: str, focus: str, width: int = 180) -> str:
     """A long line cut to where there is something to see: around the focus, else its beginning and end."""
     if len(line) <= width:
         return line
-    at = line.find(focus) if focus else -1
+    at = line.replace("-", "_").find(focus.replace("-", "_")) if focus else -1
     if at < 0:
         return f"{line[: width * 2 // 3]} … {line[-width // 3 :]}"
     start, end = max(0, at - 60), min(len(line), at + width - 60)

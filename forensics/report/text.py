@@ -68,6 +68,18 @@ def listed(items: Iterable[str], limit: int = 8) -> str:
     return ", ".join(every[:limit]) + f" and {len(every) - limit} more"
 
 
+def places(every: Iterable[str], limit: int = 6) -> str:
+    """Places of one file named once: "a.log:1", "a.log:7-9", "b.log:2" -> "a.log:1, 7-9, b.log:2"."""
+    told: list[str] = []
+    last = ""
+    items = list(dict.fromkeys(every))
+    for place in items[:limit]:
+        name, _, lines = place.rpartition(":")
+        told.append(lines if name and name == last else place)
+        last = name
+    return ", ".join(told) + (f" and {len(items) - limit} more" if len(items) > limit else "")
+
+
 def counted(number: int, noun: str) -> str:
     """ "1 rank", "1,024 ranks"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forensics.report.text import block, clock_time, counted, duration, listed, one_line, size, visible
+from forensics.report.text import block, clock_time, counted, duration, listed, one_line, places, size, visible
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,8 @@ def test_block_says_what_was_cut() -> None:
 
 
 def test_small_words() -> None:
+    assert places(["a.log:1", "a.log:7-9", "b.log:2", "a.log:1"]) == "a.log:1, 7-9, b.log:2"
+    assert places(["a:1", "a:2", "a:3"], 2) == "a:1, 2 and 1 more"
     assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
     assert counted(1, "rank") == "1 rank"
     assert counted(1024, "rank") == "1,024 ranks"
