@@ -1,0 +1,1 @@
+"""Generated logs through the whole pipeline."""
