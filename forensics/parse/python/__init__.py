@@ -77,7 +77,8 @@ def _take(lane: Lane, events: list[Event], claimed: set[tuple[int, int]]) -> Non
         if event is not None:
             events.append(event)
             items = [block.heading_item, *block.items] if block.heading_item else block.items
-            claimed.update((item.line.source, item.line.number) for item in items)
+            lines = [item.line for item in items]
+            claimed.update((line.source, line.number + n) for line in lines for n in range(line.joined + 1))
 
 
 def _blocks(lane: Lane) -> Iterator[Block]:

@@ -32,7 +32,7 @@ def event_of(block: Block) -> Event | None:
     told_type = any(e.type for e in exceptions)
     told = next((line for line in lines if line.rank), lines[0])
     first = block.heading_item.line if block.heading_item else lines[0]
-    numbers = [line.number for line in (first, *_trimmed(lines))]
+    numbers = [number for line in (first, *_trimmed(lines)) for number in (line.number, line.number + line.joined)]
     span = Span(lines[0].source, min(numbers), max(numbers))
     time = next((line.time for line in (first, *lines) if line.time is not None), None)
     chain = ExceptionChain(
@@ -109,7 +109,8 @@ def _exception(raised: Raised, lines: list[LogLine]) -> RaisedException:
     frames = tuple(_placed(frame, lines) for frame in raised.frames)
     code = (frames[-1].code or "") if frames else ""
     name = raised.type or raised_name(code) or ""
-    numbers = [lines[n].number for n in range(raised.first, min(raised.last, len(lines) - 1) + 1)]
+    part = lines[raised.first : raised.last + 1]
+    numbers = [number for line in part for number in (line.number, line.number + line.joined)]
     span = Span(lines[0].source, min(numbers), max(numbers)) if numbers else None
     message = raised.text
     if not message and name == "AssertionError" and code.startswith("assert "):

@@ -14,12 +14,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from forensics.ingest.unwrap import rejoin
 from forensics.model.source import LogLine
 from forensics.parse.python.expand import expanded
 from forensics.parse.python.shapes import HEADER, Kind, kind_of
 
 #: lines around a hit that are looked at: a heading before, a message after
 BEFORE, AFTER = 3, 120
+
+#: widths at which terminals and tickets wrap
+NARROWEST, WIDEST = 60, 500
 
 #: lines above a region that are looked at where the log runs backwards
 REVERSED_AFTER = 40
@@ -119,7 +123,8 @@ def _stop(lines: Sequence[LogLine], first: int, end: int) -> int:
 
 def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
     """The lanes of one region, in the order of their first lines."""
-    items = [_item(lines[at], at) for at in range(first, end)]
+    part = _unwrapped(lines[first:end])
+    items = [_item(line, first + n) for n, line in enumerate(part)]
     if _newest_first(items):
         above = max(0, first - REVERSED_AFTER)  # where messages stand in such a log
         early = [_item(lines[at], at) for at in range(above, first) if lines[at].source == lines[first].source]
@@ -144,6 +149,29 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
             unnamed.discard(prefix)
         lane.items.append(item)
     return list(lanes.values())
+
+
+def _unwrapped(lines: Sequence[LogLine]) -> Sequence[LogLine]:
+    """The lines with hard wraps undone, where that makes the tracebacks among them whole: frame lines and source lines gain
+    their ends, and stray ends are gone."""
+    lengths = [len(line.raw) for line in lines]
+    widest = max(lengths, default=0)
+    if not NARROWEST <= widest <= WIDEST or lengths.count(widest) < 2:
+        return lines
+    joined = rejoin(lines, widest)
+    wrapped = [line for line in joined if line.joined]
+    torn = sum('File "' in line.text or kind_of(line.text) in (Kind.RAISED, Kind.CODE) for line in wrapped)
+    if not wrapped or torn * 10 < len(wrapped) * 7:
+        return lines
+    frames, strays = _shape(lines)
+    whole_frames, fewer_strays = _shape(joined)
+    return joined if whole_frames >= frames and fewer_strays < strays else lines
+
+
+def _shape(lines: Sequence[LogLine]) -> tuple[int, int]:
+    """(frame lines, lines that say nothing by their form)"""
+    kinds = [kind_of(line.text) for line in lines]
+    return kinds.count(Kind.FRAME), kinds.count(Kind.TEXT)
 
 
 def _item(line: LogLine, at: int) -> tuple[str, Item]:
