@@ -41,7 +41,7 @@ def event_of(block: Block) -> Event | None:
         told.rank,
         time,
         block.heading,
-        bool(_HANDLED.match(block.heading)),
+        bool(_HANDLED.match(block.heading)) or block.items[0].asked,
         block.ambiguous,
         told.stream,
     )
@@ -76,8 +76,11 @@ def event_of(block: Block) -> Event | None:
 
 
 def _fields(block: Block, complete: bool) -> dict[str, Any]:
-    """complete: False where header or exception line are missing; indistinguishable: that many woven tracebacks are alike."""
+    """complete: False where header or exception line are missing; indistinguishable: that many woven tracebacks are alike;
+    quoted: "request" where somebody pasted the traceback into a request to a model (handled is True then)."""
     fields: dict[str, Any] = {} if complete else {"complete": False}
+    if block.items[0].asked:
+        fields["quoted"] = "request"
     if block.alike:
         fields["indistinguishable"] = block.alike
     return fields

@@ -17,10 +17,16 @@ from dataclasses import dataclass, field
 from forensics.ingest.unwrap import rejoin
 from forensics.model.source import LogLine
 from forensics.parse.python.expand import expanded
-from forensics.parse.python.shapes import HEADER, Kind, kind_of
+from forensics.parse.python.shapes import HEADER, Kind, is_asked, kind_of
 
 #: lines around a hit that are looked at: a heading before, a message after
 BEFORE, AFTER = 3, 120
+
+#: lines of a request above a traceback in it
+REQUEST_LINES = 12
+
+#: levels that mean a failure
+SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL"))
 
 #: widths at which terminals and tickets wrap
 NARROWEST, WIDEST = 60, 500
@@ -43,13 +49,14 @@ _TIMES = re.compile(
 @dataclass(slots=True)
 class Item:
     """One line of a lane. index: into Intake.lines, so that neighbours can be told from far lines; repeated: how many workers
-    wrote it, as Ray says; above: for a header the line
+    wrote it, as Ray says; asked: a header that stands in a request to a model; above: for a header the line
     right above it where another prefix or an error level made that another lane."""
 
     index: int
     line: LogLine
     kind: Kind
     repeated: int = 1
+    asked: bool = False
     above: Item | None = None
 
 
@@ -138,6 +145,7 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
         own = prefix
         if item.kind is Kind.HEAD:
             item.above = _announcing(items, n)
+            item.asked = _is_request(items, n)
             if prefix:
                 prefix = _body_prefix(items, n, prefix)
         lane = lanes.get(prefix)
@@ -190,13 +198,26 @@ def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:
     if not at:
         return None
     above, line = items[at - 1][1], items[at][1].line
-    severe = above.line.level in ("ERROR", "CRITICAL", "FATAL")
+    severe = above.line.level in SEVERE
     return above if severe and above.line.stream in ("", line.stream) else None
+
+
+def _is_request(items: Sequence[tuple[str, Item]], at: int) -> bool:
+    """True where the log line that a bare header goes on with quotes a request: `prompt: 'Why does this fail?`, then the paste."""
+    if items[at][0]:
+        return is_asked(items[at][1].line.text[: items[at][1].line.text.find(HEADER)])
+    for prefix, item in reversed(items[max(0, at - REQUEST_LINES) : at]):
+        if prefix or not item.line.text.strip():
+            return is_asked(item.line.text) and item.line.level not in SEVERE
+    return False
 
 
 def squeezed(line: LogLine, at: int) -> Lane | None:
     """The lane of a traceback that stands in one line (expand.py), None where the line holds none."""
-    texts = expanded(line.text) if HEADER in line.text else None
+    at_header = line.text.find(HEADER)
+    if at_header < 0 or (line.level not in SEVERE and is_asked(line.text[:at_header])):
+        return None
+    texts = expanded(line.text)
     if not texts:
         return None
     items = [Item(at + n, line._replace(text=text), kind_of(text)) for n, text in enumerate(texts)]

@@ -19,7 +19,7 @@ from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.parse.python.blocks import starts_anew
 from forensics.parse.python.lanes import prefix_of
-from forensics.parse.python.shapes import Kind, kind_of, looks_raised, raised
+from forensics.parse.python.shapes import Kind, is_asked, kind_of, looks_raised, raised
 
 #: distinct messages kept, and lines one message may have
 MOST, LINES = 300, 30
@@ -135,6 +135,8 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     inline = _INLINE.search(text) or _REPR.search(text)
     if inline:
         heading = text[: inline.start()].strip()
+        if not severe and is_asked(heading):
+            return None
         if severe or _PHRASES.match(text) or (_TOLD.search(heading[-160:]) and not _GOES_ON.search(heading)):
             arguments = inline.groupdict().get("arguments")
             heading = f"{heading} ({arguments})" if arguments else heading

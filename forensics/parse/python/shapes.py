@@ -206,6 +206,17 @@ def raised_name(code: str) -> str | None:
     return found["name"] if found and found["name"][:1].isupper() else None
 
 
+_ASKED = re.compile(
+    r"\b(?:prompts?|messages|content|inputs?|query|completion|generated_text|text|question|user|assistant)[\"']?\s?[=:]\s?[\"'\[{]",
+    re.IGNORECASE,
+)
+
+
+def is_asked(text: str) -> bool:
+    """True where a log line quotes what a user asked a model, or what it answered: what stands there happened elsewhere."""
+    return bool(_ASKED.search(text[:LOOK]))
+
+
 def repeats(text: str) -> int:
     """N of `[Previous line repeated N more times]`, 0 for other lines."""
     found = _REPEATED.match(text)
