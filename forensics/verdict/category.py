@@ -130,7 +130,7 @@ def _of_the_root(finding: Finding, group: Group) -> bool:
     root = first.root_message.strip().split("\n", 1)[0][:60]
     if not root or root == first.message.strip().split("\n", 1)[0][:60] or root in first.message:
         return True
-    return finding.specificity >= 80 or any(root in proof.quote for proof in finding.evidence)
+    return finding.specificity >= 90 or any(root in proof.quote for proof in finding.evidence)
 
 
 def _weaker(confidence: Confidence) -> Confidence:

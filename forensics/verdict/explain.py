@@ -61,11 +61,13 @@ def verdict_of(
     contradictions: Sequence[Contradiction],
     outside: bool,
     exits: Sequence[int],
+    proof: Sequence[Evidence] = (),
 ) -> Verdict:
-    """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run."""
+    """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run;
+    proof: of a hang."""
     finding = judgement.finding
     advice = _advice().get(judgement.category.value, {})
-    title = _title(primary, judgement)
+    title = _title(primary, judgement, hang)
     sentences = [
         finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))
     ]
@@ -95,12 +97,14 @@ def verdict_of(
         next_steps=tuple(next_steps),
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),
-        evidence=_evidence(primary, judgement, contradictions),
+        evidence=_evidence(primary, judgement, contradictions, proof),
         alternatives=_alternatives(judgement, findings),
     )
 
 
-def _title(primary: Failure, judgement: Judgement) -> str:
+def _title(primary: Failure, judgement: Judgement, hang: Hang | None) -> str:
+    if hang is not None and hang.culprit is not None:
+        return f"{hang.culprit.label} kept the others waiting in {hang.collective.op or 'a collective'}"
     if judgement.finding is not None:
         return judgement.finding.title
     said = primary.root_message or primary.message
@@ -140,13 +144,15 @@ def _fixes(finding: Finding | None, findings: Sequence[Finding]) -> tuple[Fix, .
     return tuple(found.values())[:_MOST]
 
 
-def _evidence(primary: Failure, judgement: Judgement, contradictions: Sequence[Contradiction]) -> tuple[Evidence, ...]:
-    found = [*(judgement.finding.evidence if judgement.finding is not None else ()), *primary.evidence]
+def _evidence(
+    primary: Failure, judgement: Judgement, contradictions: Sequence[Contradiction], proof: Sequence[Evidence]
+) -> tuple[Evidence, ...]:
+    found = [*proof, *(judgement.finding.evidence if judgement.finding is not None else ()), *primary.evidence]
     for contradiction in contradictions[:2]:
         found += contradiction.evidence[:2]
     unique: dict[tuple[int, int, int, str], Evidence] = {}
-    for proof in found:
-        unique.setdefault((proof.span.source, proof.span.first_line, proof.span.last_line, proof.quote[:80]), proof)
+    for one in found:
+        unique.setdefault((one.span.source, one.span.first_line, one.span.last_line, one.quote[:80]), one)
     return tuple(unique.values())[:_MOST]
 
 

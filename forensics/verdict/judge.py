@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts
-from forensics.model.source import Span
+from forensics.model.source import Evidence, Span
 from forensics.model.verdict import (
     Category,
     Contradiction,
@@ -91,6 +91,7 @@ def _incident(
             against,
             chosen.cast.outside,
             chosen.exits,
+            _of_hang(chosen, quotes),
         )
     others = tuple(_other(one, quotes) for one in analyses if one is not chosen and one.failed)
     return Incident(
@@ -110,6 +111,21 @@ def _incident(
         coverage=_coverage(intake, events),
         sources=intake.sources,
     )
+
+
+def _of_hang(chosen: Analysis, quotes: Quotes) -> tuple[Evidence, ...]:
+    """The lines and dumps that say who was missing."""
+    if chosen.hang is None:
+        return ()
+    found = []
+    for event in chosen.hang.events[:4]:
+        proof = quotes.near(
+            event.span,
+            event.message,
+            event.message[:120] if "dump" in event.fields else "who had entered, and who had not",
+        )
+        found.append(proof)
+    return tuple(found)
 
 
 def _failures(chosen: Analysis, facts: Facts, quotes: Quotes) -> list[Failure]:

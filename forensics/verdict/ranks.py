@@ -24,6 +24,8 @@ _IS = re.compile(
 )
 
 _MOST_LINES = 5_000
+#: of several things said of one rank, the first counts
+_LOUD = ("missing", "initiating", "waiting", "same", "cascade", "unknown", "teardown", "ok", "silent")
 
 _WEIGHT = {
     CausalRole.INITIATING: 5,
@@ -53,11 +55,30 @@ def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tu
         words.update({r.key: "waiting" for r in hang.collective.waiting})
         words.update({r.key: "missing" for r in hang.collective.missing})
         if hang.culprit is not None:
+            seen.setdefault(hang.culprit.key, hang.culprit)
             words[hang.culprit.key] = "missing" if hang.collective.missing else "initiating"
     failed = bool(words)
     rows = [RankRow(rank, words.get(key, "silent" if failed else "ok"), acts.get(key)) for key, rank in seen.items()]
+    rows = _one_each(rows)
     rows.sort(key=lambda row: (row.rank.number is None, row.rank.number or 0, row.rank.label))
     return tuple(rows)
+
+
+def _one_each(rows: Sequence[RankRow]) -> list[RankRow]:
+    """ "TP1", "rank 1" and "rank 1 on node7" are one process where nothing says that they are two."""
+    found: dict[tuple[int | str, str | None], RankRow] = {}
+    nodes = {row.rank.node for row in rows if row.rank.node}
+    for row in rows:
+        number = row.rank.number
+        node = row.rank.node if len(nodes) > 1 else None
+        key = (number if number is not None else row.rank.label, node)
+        old = found.get(key)
+        if old is None:
+            found[key] = row
+            continue
+        louder = min((old, row), key=lambda r: _LOUD.index(r.outcome) if r.outcome in _LOUD else len(_LOUD))
+        found[key] = RankRow(old.rank, louder.outcome, old.activity or row.activity)
+    return list(found.values())
 
 
 def whose(

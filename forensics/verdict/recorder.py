@@ -89,7 +89,8 @@ def _groups(dumps: Sequence[Event]) -> dict[str, _Group]:
             group.entries.setdefault(number, {})[entry.sequence] = entry
             group.enqueued[number] = max(group.enqueued.get(number, 0), entry.sequence)
     for name, group in groups.items():
-        desc, ranks = members.get(name, ("", ()))
+        # Gloo leaves the default group's name out of its configuration.
+        desc, ranks = members.get(name) or (members.get("", ("", ())) if group.desc in ("", "default_pg") else ("", ()))
         group.desc, group.members = group.desc or desc, ranks or tuple(sorted(group.entries))
         for dump in dumps:
             number = dump.rank.number if dump.rank else None

@@ -16,7 +16,7 @@ from forensics.model.verdict import Category, CausalRole, Confidence, Finding, O
 from forensics.verdict.category import Judgement, categorize
 from forensics.verdict.consequences import cascades_of, mark
 from forensics.verdict.fold import Group, fold
-from forensics.verdict.hang import Hang, explain_hang
+from forensics.verdict.hang import Hang, explain_hang, of_hang
 from forensics.verdict.hardware import fault_of, of_the_program
 from forensics.verdict.incidents import Run
 from forensics.verdict.join import join
@@ -61,9 +61,12 @@ def analyse(
     run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding], quotes: Quotes, order: Order
 ) -> Analysis:
     """Concludes one run."""
-    groups = fold(join(_sightings(run, findings, quotes), run.events, order))
-    cast = assign(groups, order, quotes)
     hang = explain_hang(run.events, intake.activity, facts.world_size)
+    seen = _sightings(run, findings, quotes)
+    if hang is not None and not any(s.kind == "collective_timeout" for s in seen):
+        seen.append(of_hang(hang))
+    groups = fold(join(seen, run.events, order))
+    cast = assign(groups, order, quotes)
     primary = cast.primary
     if primary is None:
         return _healthy(run, cast, findings, intake, quotes)
