@@ -78,7 +78,7 @@ def _by_runtime(runtime: object, ctypes: object) -> Callable[[str], str | None]:
 
 @lru_cache(maxsize=4096)
 def shorten_cpp(name: str, width: int = 80) -> str:
-    """A C++ name as a person would say it: no return type, no parameters, ABI namespaces dropped, template arguments cut to
+    """A C++ name, mangled or not, as people say it: no return type, no parameters, ABI namespaces dropped, template arguments cut to
     the first short one. width: characters the result may have. Names that are not C++ come back unchanged (cut to width)."""
     text = demangle(name)[: MAX_NAME * 4]
     if "::" not in text and "<" not in text and "(" not in text:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """What serving engines say about their own processes: parents that notice a dead child, watchdogs, waits. In: an intake; out:
 LAUNCHER events for consequences, COLLECTIVE_STATE and MESSAGE events for engine watchdogs. Samples:
 

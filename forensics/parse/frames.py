@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Lines of native stacks, one reader a shape. In: a line's text; out: (number, Frame), or a Frame where the shape has no
 numbers, or None. Samples:
 
@@ -17,7 +16,7 @@ numbers, or None. Samples:
 from __future__ import annotations
 
 from forensics.model.stack import Frame
-from forensics.parse.cxxnames import MAX_NAME, demangle
+from forensics.parse.cxxnames import MAX_NAME
 from forensics.parse.reading import Lazy
 
 _C10 = Lazy(r"(?:^|\s)frame #(\d{1,4}): (.{1,5000}?)(?: \+ (0x[0-9a-f]+|\d+))? \((0x[0-9a-f]+) in ([^)]{1,500})\)")
@@ -157,10 +156,11 @@ def captured_frame(text: str) -> tuple[int, Frame] | None:
 
 
 def _symbol(symbol: str) -> str:
-    """`name+0xoff` -> the demangled name; "??" where only an offset is known."""
-    name = symbol.partition("+")[0] if "+0x" in symbol or "+" in symbol[-24:] else symbol
+    """`name+0xoff` -> the name; "??" where only an offset is known."""
+    name = symbol.partition("+")[0] if "+" in symbol else symbol
     return _name(name) if name else "??"
 
 
 def _name(name: str) -> str:
-    return demangle(name.strip()[:MAX_NAME]) if name.startswith("_Z") else name.strip()[:MAX_NAME]
+    """As printed: what a mangled name means stands in the frame's `code` (reading.located)."""
+    return name.strip()[:MAX_NAME]

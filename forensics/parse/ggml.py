@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """ggml and llama.cpp: asserts, aborts, CUDA/ROCm errors and their backtrace. In: an intake; out: NATIVE events (type: the
 assertion macro, or SIGABRT where ggml aborts on a runtime error) and MESSAGE events for model loading errors. Samples:
 
@@ -25,7 +24,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.stack import Frame
 from forensics.parse.frames import gdb_frame, glibc_frame
-from forensics.parse.reading import Lazy, following, hits, make, preceding, stack_of
+from forensics.parse.reading import Lazy, following, hits, located, make, preceding, stack_of
 from forensics.parse.rows import Row, Table
 
 _ASSERT = "GGML_ASSERT"
@@ -182,7 +181,5 @@ def _stack(intake: Intake, index: int) -> list[tuple[int, Frame]]:
             break
         else:
             continue
-        frames.append(
-            (at, Frame(frame.function, frame.file, frame.line, None, frame.module, frame.address, line.number))
-        )
+        frames.append((at, located(frame, line)))
     return frames

@@ -24,7 +24,8 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, HardwareFault
 from forensics.model.source import LogLine
-from forensics.parse.reading import Lazy, hits, make
+from forensics.parse.calltrace import call_trace
+from forensics.parse.reading import Lazy, hits, make, stack_of
 
 _XID = "Xid ("
 _OFF = "allen off the bus"
@@ -120,7 +121,7 @@ _OTHERS: tuple[tuple[str, str, str, str | None], ...] = (
 )
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(b"Xid (", 1, 2, "kernel_log"),
+    Anchor(b"Xid (", 1, 45, "kernel_log"),
     Anchor(_OFF.encode(), 1, 2, "kernel_log"),
     *(Anchor(literal.encode(), 1, 2, "kernel_log") for literal, *_ in _OTHERS),
 )
@@ -148,7 +149,7 @@ def parse(intake: Intake) -> list[Event]:
         found = _LINE.search(line.raw)
         if found:
             seen.add(index)
-            events.append(_xid(line, found.groupdict()))
+            events.append(_xid(intake, index, found.groupdict()))
     for index in hits(intake, _OFF):
         if index not in seen:
             found = _LOST.search(intake.lines[index].raw)
@@ -200,8 +201,10 @@ def _folded(events: list[Event]) -> list[Event]:
     return kept
 
 
-def _xid(line: LogLine, groups: Mapping[str, str | None]) -> Event:
-    """One Xid or SXid with its process and, where it prints one, its sub-code."""
+def _xid(intake: Intake, index: int, groups: Mapping[str, str | None]) -> Event:
+    """One Xid or SXid with its process, its sub-code and the call trace below it, where it prints them."""
+    line = intake.lines[index]
+    frames = call_trace(intake, index, 45)
     rest = groups["rest"] or ""
     code = int(groups["code"] or 0)
     process = _PID.match(rest)
@@ -219,7 +222,14 @@ def _xid(line: LogLine, groups: Mapping[str, str | None]) -> Event:
         subcode = rest.partition(",")[0].strip() or None
     fault = HardwareFault(family.lower(), code, groups["device"], None, rest, subcode, pid, name, _node(line))
     return make(
-        EventKind.HARDWARE, line, parser="kernel_log", type=f"{family} {code}", message=rest, fields={"fault": fault}
+        EventKind.HARDWARE,
+        line,
+        intake.lines[frames[-1][0]] if frames else None,
+        parser="kernel_log",
+        type=f"{family} {code}",
+        message=rest,
+        stacks=stack_of(intake, frames),
+        fields={"fault": fault},
     )
 
 

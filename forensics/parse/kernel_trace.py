@@ -14,8 +14,8 @@ from __future__ import annotations
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, HardwareFault
-from forensics.model.stack import Frame
-from forensics.parse.reading import Lazy, fold, following, hits, make, stack_of
+from forensics.parse.calltrace import call_trace
+from forensics.parse.reading import Lazy, fold, hits, make, stack_of
 
 _TRAPS = "traps: "
 _BUGS = (
@@ -52,7 +52,6 @@ _TASK = Lazy(r"task (?P<name>[^:\s]{1,40}):(?P<pid>\d+) blocked for more than (?
 _BUG = Lazy(
     r"(?P<message>(?:BUG: (?:kernel|unable|soft lockup|workqueue|scheduling)|Oops: |Kernel panic - not syncing|general protection fault|Unable to handle kernel|watchdog: BUG: soft lockup|rcu: INFO: rcu_sched self-detected stall|kernel BUG at ).*)$"
 )
-_CALL = Lazy(r"(?:^|[\]\s])(\? )?([\w.]{2,120})\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[([\w-]{1,60})\])?\s*$")
 
 _TRAPS_BY_NAME = {
     "invalid opcode": "SIGILL",
@@ -88,7 +87,7 @@ def parse(intake: Intake) -> list[Event]:
     for index in hits(intake, _HUNG):
         found = _TASK.search(lines[index].raw)
         if found:
-            frames = _trace(intake, index)
+            frames = call_trace(intake, index)
             events.append(
                 make(
                     EventKind.WARNING,
@@ -108,7 +107,7 @@ def parse(intake: Intake) -> list[Event]:
     for index in hits(intake, *(b for b in _BUGS if b != "BUG: "), "BUG: kernel", "BUG: unable"):
         found = _BUG.search(lines[index].text) or _BUG.search(lines[index].raw)
         if found and "Error" not in lines[index].text[:40]:
-            frames = _trace(intake, index)
+            frames = call_trace(intake, index)
             fault = HardwareFault("kernel", message=found["message"][:400])
             events.append(
                 make(
@@ -123,15 +122,3 @@ def parse(intake: Intake) -> list[Event]:
                 )
             )
     return fold(events)
-
-
-def _trace(intake: Intake, index: int) -> list[tuple[int, Frame]]:
-    """The call trace after a line: `name+0x1/0x2 [module]` lines, innermost first; uncertain ones ("? name") left out."""
-    frames: list[tuple[int, Frame]] = []
-    for at, line in following(intake, index, 60):
-        found = _CALL.search(line.text)
-        if found and not found[1]:
-            frames.append((at, Frame(found[2], module=found[3], log_line=line.number)))
-        elif (frames and "</TASK>" in line.text) or any(text in line.text for text in ("---[ end trace", _HUNG)):
-            break
-    return frames

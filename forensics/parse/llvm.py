@@ -184,7 +184,7 @@ def _ptxas(intake: Intake) -> list[Event]:
 def _llvm_frame(text: str) -> tuple[int, Frame] | None:
     found = _STACK.match(text)
     return (
-        (int(found[1]), Frame(demangle((found[3] or "??").strip())[:MAX_NAME], module=found[4], address=found[2]))
+        (int(found[1]), Frame((found[3] or "??").strip()[:MAX_NAME], module=found[4], address=found[2]))
         if found
         else None
     )

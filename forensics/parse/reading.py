@@ -18,6 +18,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Rank, Span
 from forensics.model.stack import Frame, StackTrace
+from forensics.parse.cxxnames import demangle
 
 #: candidate lines one call reads at most: half from the beginning of the log, half from its end
 MAX_HITS = 8_000
@@ -126,7 +127,7 @@ def run_of(
     for at, line in following(intake, index, limit):
         frame = read(line.text)
         if frame is not None:
-            frames.append((at, _located(frame, line)))
+            frames.append((at, located(frame, line)))
             strange = 0
         elif line.text.strip():
             strange += 1
@@ -165,7 +166,7 @@ def numbered_stacks(
             number, frame = found
             home = weave.home(line, at, number)
             if home is not None:
-                result[home].append((at, _located(frame, line)))
+                result[home].append((at, located(frame, line)))
         at += 1
     return result
 
@@ -210,8 +211,13 @@ class _Weave:
         return self.lines[header].source == line.source and same_writer(self.lines[header], line)
 
 
-def _located(frame: Frame, line: LogLine) -> Frame:
-    return Frame(frame.function, frame.file, frame.line, frame.code, frame.module, frame.address, line.number)
+def located(frame: Frame, line: LogLine) -> Frame:
+    """The frame with its line number in the log, and with the C++ name behind a mangled one as its `code`."""
+    code = frame.code
+    if code is None and frame.function.startswith(("_Z", "__Z")):
+        decoded = demangle(frame.function)
+        code = decoded if decoded != frame.function else None
+    return Frame(frame.function, frame.file, frame.line, code, frame.module, frame.address, line.number)
 
 
 def stack_of(

@@ -20,7 +20,8 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine
-from forensics.parse.reading import Lazy, fold, following, hits, make
+from forensics.model.stack import Frame, StackTrace
+from forensics.parse.reading import Lazy, fold, following, hits, make, span_of
 from forensics.parse.signals import signal_in, signal_name
 
 _PROFILE = "The accelerator does not match the profile for which"
@@ -35,11 +36,12 @@ _FORTRAN = (
     _PROFILE,
 )
 _COMPILED = "This file was compiled: -"
+_CURRENT = "Current file: "
 _JULIA = ("ERROR: LoadError: ", "signal (11", "signal (6", "signal (7")
 _NODE = "FATAL ERROR: "
 
 ANCHORS: tuple[Anchor, ...] = tuple(
-    Anchor(text.encode(), 1, 20, "runtimes") for text in (*_FORTRAN, _COMPILED, *_JULIA, _NODE)
+    Anchor(text.encode(), 1, 20, "runtimes") for text in (*_FORTRAN, _COMPILED, _CURRENT, *_JULIA, _NODE)
 )
 
 _SIGNAL_RECEIVED = Lazy(r"Program received signal (SIG[A-Z]+): (.*)$")
@@ -90,21 +92,40 @@ def _fortran(intake: Intake) -> list[Event]:
 
 
 def _compiled_for(intake: Intake) -> list[Event]:
-    """NVHPC says for which GPU each file was built, below the error: `This file was compiled: -ta=tesla:cc70`."""
+    """NVHPC says below an error for which GPU each file was built, and where the program was: `Current file: …`, `function: …`,
+    `line: …`. The error's own text may have gone to another stream."""
     events = []
     for index in hits(intake, _COMPILED):
         line = intake.lines[index]
         found = _TARGET.search(line.text)
         if found:
-            events.append(
-                make(
-                    EventKind.WARNING,
-                    line,
-                    parser="runtimes",
-                    message=found[0],
-                    fields={"what": "compiled_for", "targets": found[1]},
-                )
+            fields = {"what": "compiled_for", "targets": found[1]}
+            events.append(make(EventKind.WARNING, line, parser="runtimes", message=found[0], fields=fields))
+    for index in hits(intake, _CURRENT):
+        line = intake.lines[index]
+        place = {"file": line.text.partition(_CURRENT)[2].strip()}
+        last = line
+        for _, after in following(intake, index, 2):
+            name, _, value = after.text.strip().partition(":")
+            if name in ("function", "line") and value.strip():
+                place[name] = value.strip()
+                last = after
+        number = place.get("line", "")
+        frame = Frame(
+            place.get("function", "?"), place["file"], int(number) if number.isdigit() else None, log_line=last.number
+        )
+        trace = StackTrace((frame,), span_of(line, last), None, "native", False)
+        events.append(
+            make(
+                EventKind.STACK,
+                line,
+                last,
+                parser="runtimes",
+                message="where the OpenACC run time was",
+                stacks=(trace,),
+                fields={"of": "openacc"},
             )
+        )
     return fold(events)
 
 

@@ -22,7 +22,7 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.stack import Frame
-from forensics.parse.cxxnames import MAX_NAME, demangle
+from forensics.parse.cxxnames import MAX_NAME
 from forensics.parse.reading import Lazy, hits, make, numbered_stacks, run_of, stack_of
 
 _SEGFAULT = ("!!!!!!! Segfault encountered", "encountered a Segfault !!!!!!!")
@@ -85,7 +85,7 @@ def _file_frame(text: str) -> Frame | None:
         return None
     known = found[1] not in ("<unknown>", "")
     return Frame(
-        demangle(found[3].strip())[:MAX_NAME],
+        found[3].strip()[:MAX_NAME],
         found[1] if known else None,
         int(found[2]) if known and found[2] else None,
     )
@@ -93,4 +93,4 @@ def _file_frame(text: str) -> Frame | None:
 
 def _numbered(text: str) -> tuple[int, Frame] | None:
     found = _NUMBERED.match(text)
-    return (int(found[1]), Frame(demangle(found[2].strip())[:MAX_NAME])) if found else None
+    return (int(found[1]), Frame(found[2].strip()[:MAX_NAME])) if found else None
