@@ -41,7 +41,7 @@ def analyze(
     """Reads logs and says what failed first, and why.
 
     gpu: a name, "sm_120" or "local" where the log does not say; rank: only this rank's lines (label or global number);
-    since, until: only lines of that time (seconds on the log's clock; lines without a time stay); signatures: folders with
+    since, until: only lines of that time (seconds on the log's clock, or of the day; lines without a time stay); signatures: folders with
     the user's own signatures; incident: which of several incidents to report (1-based, in the log's order), None chooses;
     read_options, on_progress: handed to `forensics.ingest.read`. Raises ForensicsError.
     """
@@ -145,14 +145,17 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
     wanted = None if rank is None else str(rank).lower()
     kept: list[int] = []
     time: float | None = None
+    owner: Any = None
     source = -1
     for index, line in enumerate(intake.lines):
-        # A line without a time belongs to the stamped line above it (a traceback's frames).
+        # A line without a stamp belongs to the stamped line above it (a traceback's frames).
+        stamped = line.time is not None or line.rank is not None or line.source != source
         time = line.time if line.time is not None or line.source != source else time
+        owner = line.rank if stamped else owner
         source = line.source
-        if time is not None and ((since is not None and time < since) or (until is not None and time > until)):
+        if time is not None and (_before(time, since) or _before(until, time)):
             continue
-        if wanted is not None and line.rank is not None and wanted not in _names(line.rank):
+        if wanted is not None and owner is not None and wanted not in _names(owner):
             continue
         kept.append(index)
     place = {old: new for new, old in enumerate(kept)}
@@ -166,6 +169,15 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
         notes=intake.notes,
         blobs=intake.blobs,
     )
+
+
+def _before(one: float | None, other: float | None) -> bool:
+    """Whether one time is before another; a bound below a day is a time of day, whatever the date."""
+    if one is None or other is None:
+        return False
+    if min(one, other) < 86_400 <= max(one, other):
+        one, other = one % 86_400, other % 86_400
+    return one < other
 
 
 def _names(rank: Any) -> set[str]:

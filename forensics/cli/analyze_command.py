@@ -54,7 +54,9 @@ Examples:
     help='The GPU, where the log does not say: "RTX PRO 6000", sm_120, or local for this machine\'s.',
 )
 @click.option("--rank", metavar="RANK", help="Only this rank's lines: 3, TP1, …")
-@click.option("--since", metavar="TIME", help="Only from this time on, on the log's clock: 2026-11-29T20:10:00.")
+@click.option(
+    "--since", metavar="TIME", help="Only from this time on, on the log's clock: 2026-11-29T20:10:00 or 20:10."
+)
 @click.option("--until", metavar="TIME", help="Only up to this time.")
 @click.option(
     "--incident",
@@ -187,20 +189,26 @@ def _understood(found: Incident) -> bool:
 
 
 def _time(text: str | None, option: str) -> float | None:
-    """Seconds on the log's clock. A time without a zone is taken as the log prints it; plain numbers are seconds."""
+    """Seconds on the log's clock. A time without a zone is taken as the log prints it, one without a date as a time of day; plain
+    numbers are seconds."""
     if text is None:
         return None
-    from datetime import UTC, datetime
+    from datetime import UTC, datetime, time
 
     try:
         return float(text)
     except ValueError:
         pass
     try:
+        of_day = time.fromisoformat(text.strip())
+        return of_day.hour * 3600 + of_day.minute * 60 + of_day.second + of_day.microsecond / 1e6
+    except ValueError:
+        pass
+    try:
         when = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(
-            f"{option} {text!r} is no time I can read", help="write it as 2026-11-29T20:10:00, or in seconds"
+            f"{option} {text!r} is no time I can read", help="write it as 2026-11-29T20:10:00, 20:10:00, or in seconds"
         ) from None
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 

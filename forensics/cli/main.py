@@ -39,6 +39,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "signatures": ("forensics.cli.signature_commands", "signatures", "List, show and check the known failures."),
     "gpu": ("forensics.cli.knowledge_commands", "gpu", "What is known of a GPU."),
+    "support": (
+        "forensics.cli.knowledge_commands",
+        "support",
+        "The GPUs that an operation or backend runs on.",
+    ),
     "kernel": ("forensics.cli.knowledge_commands", "kernel", "A kernel's name in words, and the GPUs that can run it."),
     "binary": ("forensics.cli.knowledge_commands", "binary", "The GPU architectures inside a library, cubin or wheel."),
     "schema": ("forensics.cli.schema_command", "schema", "Print the JSON Schema of `--format json`."),

@@ -123,6 +123,17 @@ def test_only_one_rank(forensics: Run, samples: Path) -> None:
     assert (report["primary"] or {}).get("root_type") != "torch.OutOfMemoryError"
 
 
+@pytest.mark.parametrize("bound", ["2026-11-29T20:18:45", "20:18:45", "1795983525"])
+def test_since_and_until(forensics: Run, samples: Path, bound: str) -> None:
+    """The failure at 20:18:45 is out of sight before it, and there after it."""
+    early = forensics(
+        str(samples / CRASH), "--until", bound.replace("45", "43").replace("525", "523"), "--format", "json"
+    )
+    assert json.loads(early.stdout)["primary"] is None
+    late = forensics(str(samples / CRASH), "--since", bound, "--format", "json")
+    assert json.loads(late.stdout)["primary"]["root_type"] == "torch.OutOfMemoryError"
+
+
 def test_quiet_is_one_line(forensics: Run, samples: Path) -> None:
     done = forensics("-q", str(samples / CRASH))
     assert done.stdout.count(b"\n") == 1
