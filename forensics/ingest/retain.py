@@ -67,7 +67,9 @@ class Retainer:
         self._resume(buf, base, cut, line)
         windows, fold = self._windows, self.fold
         rfind, find, count = buf.rfind, buf.find, buf.count
-        at, number, folded_until = base, line, base
+        at, number = base, line
+        folded_until, folded_line = base, line  # what lies before it was compared, and is known
+        dropped: dict[int, tuple[int, int, int, int]] = {}
         index, total = 0, len(hits)
         while index < total:
             end, which = hits[index]
@@ -93,28 +95,43 @@ class Retainer:
             is_known = not fold.is_new(template, seen, text, bytes(buf[base + end : base + end + 24]))
             if after < _BLOCK_LINES:
                 if is_known:
-                    fold.drop(template, number, text, False)
+                    dropped[template] = (number, start, stop, -1)
                     continue
             elif seen > 1:
                 # of its window only what no window before it covered: each line is compared once
                 fresh, wanted = stop, after
                 if start < folded_until:
-                    fresh, wanted = folded_until - 1, after - count(b"\n", stop + 1, folded_until)
+                    fresh, wanted = folded_until - 1, number + after + 1 - folded_line
+                    if is_known and wanted <= 0:
+                        dropped[template] = (number, start, stop, after)
+                        continue
                 body_end = _walk(buf, fresh, cut, wanted)
                 if body_end < 0:
                     if not final and cut - start < _DEFERRED:
                         fold.uncount(template)
+                        self._drop(buf, cut, dropped)
                         return start, number
                     is_known = is_known and not self._is_piece
                     body_end = cut
                 if fold.is_known_body(bytes(buf[start if fresh == stop else fresh + 1 : body_end])) and is_known:
-                    fold.drop(template, number, bytes(buf[start:body_end]), True)
-                    folded_until = max(folded_until, body_end)
+                    dropped[template] = (number, start, stop, after)
+                    if body_end > folded_until:
+                        folded_until, folded_line = body_end, number + after + 1
                     continue
             fold.keep(template, number)
             self._kept_of[which] += 1
             self._keep(buf, low, cut, start, number, before, after, self._kept_of[which])
+        self._drop(buf, cut, dropped)
         return cut, number + count(b"\n", at, cut)
+
+    def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int, int]]) -> None:
+        """Hands on the latest copies that were not kept: (number, offset, end of the line, lines after it or -1)."""
+        for template, (number, start, stop, after) in dropped.items():
+            if after < 0:
+                self.fold.drop(template, number, bytes(buf[start : min(stop, start + _COMPARED)]), False)
+            else:
+                end = _walk(buf, stop, cut, after)
+                self.fold.drop(template, number, bytes(buf[start : end if end >= 0 else cut]), True)
 
     def _resume(self, buf: bytearray, base: int, cut: int, line: int) -> None:
         """Finds the end of what is kept in the new block, and adds what is owed from the one before."""
