@@ -1,10 +1,10 @@
 """`forensics gpu`, `support`, `kernel`, `binary`: what is known, without a log. In: names and paths; out: text or JSON. Samples:
 
-    forensics gpu "RTX PRO 6000"                    what it is, and which kernel families run on it
-    forensics support trtllm_fp4_block_scale_moe --gpu sm_120
-    forensics kernel bmm_MxE4m3_MxE2m1MxE4m3_…_sm100f --format json
-    nm -D lib.so | awk '{print $3}' | forensics kernel -
-    forensics binary site-packages/sgl_kernel --gpu sm_121
+forensics gpu "RTX PRO 6000"                    what it is, and which kernel families run on it
+forensics support trtllm_fp4_block_scale_moe --gpu sm_120
+forensics kernel bmm_MxE4m3_MxE2m1MxE4m3_…_sm100f --format json
+nm -D lib.so | awk '{print $3}' | forensics kernel -
+forensics binary site-packages/sgl_kernel --gpu sm_121
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def _gpus(name: str) -> list[Gpu]:
 
     found = [local_gpu()] if name == "local" else find_gpu(name)
     if not found:
-        raise UsageError(f"no GPU called {name!r}", help="write a product name (H100, RTX PRO 6000), sm_120, 12.0 or gfx942")
+        raise UsageError(
+            f"no GPU called {name!r}", help="write a product name (H100, RTX PRO 6000), sm_120, 12.0 or gfx942"
+        )
     return found
 
 
@@ -114,7 +116,9 @@ def _loads(sm: str) -> Iterator[str]:
 def _gpu_lines(facts: dict[str, Any]) -> Iterator[str]:
     title = facts["name"] or f"{facts['family']} {facts['sm']}"
     yield f"{title}  {facts['sm']}" + (f"  compute capability {facts['capability']}" if facts["capability"] else "")
-    yield f"  {facts['family']}, {facts['class']}" + (f", needs CUDA {facts['min_cuda']} or newer" if facts["min_cuda"] else "")
+    yield f"  {facts['family']}, {facts['class']}" + (
+        f", needs CUDA {facts['min_cuda']} or newer" if facts["min_cuda"] else ""
+    )
     if facts["shared_memory_a_block"]:
         yield f"  shared memory a block may ask for: {facts['shared_memory_a_block']:,} bytes"
     for key, words in (("features", "has"), ("lacks", "lacks"), ("loads", "loads code for"), ("products", "sold as")):
@@ -122,7 +126,11 @@ def _gpu_lines(facts: dict[str, Any]) -> Iterator[str]:
             yield f"  {words}: {', '.join(dict.fromkeys(facts[key]))}"
     if facts["note"]:
         yield f"  note: {facts['note']}"
-    for answer, heading in (("yes", "kernel families that run on it"), ("no", "kernel families that do not"), ("unknown", "not known for this GPU")):
+    for answer, heading in (
+        ("yes", "kernel families that run on it"),
+        ("no", "kernel families that do not"),
+        ("unknown", "not known for this GPU"),
+    ):
         rows = facts["families"][answer]
         if rows:
             yield f"\n  {heading} ({len(rows)})"
@@ -160,9 +168,14 @@ def _families_of(text: str) -> list[KernelFamily]:
             found += [row for row in families_for_backend(None, setting, text) if row not in found]
     if not found:
         words = text.lower().replace("_", " ").split()
-        found = [r for r in families() if all(w in f"{r.id} {r.title} {r.library}".lower().replace("_", " ") for w in words)]
+        found = [
+            r for r in families() if all(w in f"{r.id} {r.title} {r.library}".lower().replace("_", " ") for w in words)
+        ]
     if not found:
-        raise UsageError(f"nothing is known of {text!r}", help="try a function name as in a traceback, a kernel name, or a word such as moe")
+        raise UsageError(
+            f"nothing is known of {text!r}",
+            help="try a function name as in a traceback, a kernel name, or a word such as moe",
+        )
     return found
 
 
@@ -207,7 +220,13 @@ def _family_lines(facts: dict[str, Any]) -> Iterator[str]:
         yield f"  on {facts['gpu']}: {facts['supported']} ({facts['reason']})"
     only = " and no others" if facts["exact"] else " (others not excluded)"
     yield f"  runs on: {', '.join(facts['sms'])}{only}"
-    for key, words in (("condition", "conditions"), ("dtypes", "types"), ("delivery", "delivered as"), ("since", "since"), ("notes", "note")):
+    for key, words in (
+        ("condition", "conditions"),
+        ("dtypes", "types"),
+        ("delivery", "delivered as"),
+        ("since", "since"),
+        ("notes", "note"),
+    ):
         if facts[key]:
             yield f"  {words}: {facts[key]}"
     if facts["backends"]:
@@ -313,7 +332,9 @@ def _binary_lines(one: BinaryCode, device: Gpu | None) -> Iterable[str]:
     yield "  " + ", ".join(f"{c.target}{' (PTX)' if c.kind == 'ptx' else ''} x{c.count}" for c in one.code)
     if device and device.sm:
         fits = one.partly(device.sm)
-        yield f"  on {device.sm}: " + (f"yes, the code for {', '.join(fits)}" if fits else "no, none of this code loads there")
+        yield f"  on {device.sm}: " + (
+            f"yes, the code for {', '.join(fits)}" if fits else "no, none of this code loads there"
+        )
 
 
 COMMANDS: dict[str, click.Command] = {"gpu": gpu, "support": support, "kernel": kernel, "binary": binary}

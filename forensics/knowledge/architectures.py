@@ -79,7 +79,9 @@ def can_run(arch_target: str, sm: str) -> bool:
     target, gpu = parse_target(arch_target), parse_target(sm)
     for given, parsed in ((arch_target, target), (sm, gpu)):
         if parsed is None:
-            raise UsageError(f"no GPU architecture: {given!r}", help="write sm_120, sm_100f, compute_90a, 12.0 or gfx942")
+            raise UsageError(
+                f"no GPU architecture: {given!r}", help="write sm_120, sm_100f, compute_90a, 12.0 or gfx942"
+            )
     assert target is not None and gpu is not None
     if target.gfx or gpu.gfx:
         return target.gfx == gpu.gfx

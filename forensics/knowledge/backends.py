@@ -78,7 +78,9 @@ def backend_support(
     for wanted in ("yes", "unknown"):
         found = next((a for a in answers if a.answer == wanted), None)
         if found:
-            return Support(wanted, found.reason + (f" ({row.note})" if row.note else ""), found.source, found.confidence)
+            return Support(
+                wanted, found.reason + (f" ({row.note})" if row.note else ""), found.source, found.confidence
+            )
     first = answers[0]
     return Support("no", f"{row.names[0]}: {first.reason}", first.source, first.confidence)
 
@@ -86,4 +88,6 @@ def backend_support(
 def backends_on(engine: str, setting: str, sm: str, versions: Mapping[str, str] | None = None) -> list[str]:
     """First names of the backends of a setting that run on a GPU, in the table's order."""
     rows = [row for row in backends() if row.engine == engine and row.setting == setting]
-    return [row.names[0] for row in rows if backend_support(engine, setting, row.names[0], sm, versions).answer == "yes"]
+    return [
+        row.names[0] for row in rows if backend_support(engine, setting, row.names[0], sm, versions).answer == "yes"
+    ]

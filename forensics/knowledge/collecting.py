@@ -94,7 +94,9 @@ def _given(gpu: Gpu | str | None) -> Gpu | None:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"no GPU called {gpu!r}", help="write a product name (H100), an SM (sm_120, 12.0) or a gfx target")
+        raise UsageError(
+            f"no GPU called {gpu!r}", help="write a product name (H100), an SM (sm_120, 12.0) or a gfx target"
+        )
     choices = ", ".join(f"{g.name or g.family} ({g.sm})" for g in found)
     raise UsageError(f"{gpu!r} can be several GPUs", why=choices, help="write the full name or the SM")
 
@@ -110,7 +112,9 @@ def _chosen(of_log: Gpu | None, given: Gpu | None) -> Gpu | None:
     return replace(given, count=given.count or (of_log.count if of_log else None))
 
 
-def world_size(found: Iterable[Setting], intake: Intake, events: Sequence[Event], engine_name: str | None = None) -> int | None:
+def world_size(
+    found: Iterable[Setting], intake: Intake, events: Sequence[Event], engine_name: str | None = None
+) -> int | None:
     """How many processes the job has, None where nothing says."""
     first: dict[str, str] = {}
     for setting in found:
@@ -151,7 +155,10 @@ def _texts(events: Sequence[Event]) -> Iterator[tuple[str, Span]]:
         spans = [(event.message, event.span)]
         for raised in event.chain.exceptions if event.chain else ():
             spans.append((raised.message, raised.span or event.span))
-            spans += [(f"{f.file or ''} {f.function} {f.code or ''}", _line(event.span, f.log_line)) for f in raised.frames[:120]]
+            spans += [
+                (f"{f.file or ''} {f.function} {f.code or ''}", _line(event.span, f.log_line))
+                for f in raised.frames[:120]
+            ]
         for stack in event.stacks:
             spans += [(f"{f.function} {f.code or ''}", _line(stack.span, f.log_line)) for f in stack.frames[:120]]
         for text, span in spans:
@@ -181,7 +188,9 @@ def _kernel_lines(intake: Intake) -> Iterator[tuple[str, Span]]:
     for literal in KERNEL_ANCHORS:
         indices.update(intake.marks.get(literal.encode(), ())[:_MAX_KERNELS])
     if not intake.marks:
-        indices.update(i for i, line in enumerate(intake.lines[:20_000]) if any(text in line.raw for text in KERNEL_ANCHORS))
+        indices.update(
+            i for i, line in enumerate(intake.lines[:20_000]) if any(text in line.raw for text in KERNEL_ANCHORS)
+        )
     for index in sorted(indices)[:_MAX_TEXTS]:
         line = intake.lines[index]
         yield line.text[:8_000], Span(line.source, line.number, line.number)
@@ -200,5 +209,3 @@ def _families(events: Sequence[Event]) -> Iterator[FamilyUse]:
             if name.family and (name.family, span.source, span.first_line) not in once:
                 once.add((name.family, span.source, span.first_line))
                 yield FamilyUse(family(name.family), name.name, span)
-
-

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from forensics.knowledge.gpus import chip, gpu_named, gpu_of
+from forensics.knowledge.gpus import chip, find_gpu, gpu_named, gpu_of
 from forensics.knowledge.linerules import LineMatch, LineRule, Sightings, rules
 from forensics.model import Gpu
 
@@ -70,12 +70,15 @@ def _read(match: LineMatch) -> Sighting | None:
         return None
     gpu = gpu_of(sm, name) if sm else known
     assert gpu is not None
-    if known and known.name and name and weight <= 50:
-        gpu = replace(gpu, name=known.name)
+    if known and name and weight <= 50:  # typed by a person: the product's own name reads better
+        gpu = replace(gpu, name=find_gpu(known.name or name)[0].name)
     source = "log" if weight >= _INFERRED_BELOW else "inferred"
     index, count = groups.get("index"), groups.get("count")
     return Sighting(
-        replace(gpu, source=source, span=match.span), weight, int(index) if index else None, int(count) if count else None
+        replace(gpu, source=source, span=match.span),
+        weight,
+        int(index) if index else None,
+        int(count) if count else None,
     )
 
 
@@ -132,4 +135,3 @@ def _by_limit(seen: Sightings) -> Gpu | None:
     for match in seen.matches(rules("device_lines", "limit")):
         return Gpu(source="inferred", smem_optin_bytes=int(match.found["bytes"]), span=match.span)
     return None
-

@@ -51,7 +51,9 @@ def engine(intake: Intake, events: Sequence[Event]) -> str | None:
     if not seen:
         return None
     wrapped = {name for row in engines() if row.name in seen for name in row.wraps}
-    rows = [row for row in engines() if row.name in seen and row.name not in wrapped] or [r for r in engines() if r.name in seen]
+    rows = [row for row in engines() if row.name in seen and row.name not in wrapped] or [
+        r for r in engines() if r.name in seen
+    ]
     return max(rows, key=lambda row: (row.weight * min(seen[row.name], 50), row.weight)).name
 
 
@@ -59,7 +61,7 @@ def _texts(intake: Intake, events: Iterable[Event]) -> Iterator[str]:
     """First lines of every source, then files and modules of all frames, each text once."""
     budget = _MAX_TEXTS
     lines = intake.lines
-    shown = {index for index in range(min(len(lines), _HEAD))}
+    shown = set(range(min(len(lines), _HEAD)))
     shown.update(index for index, line in enumerate(lines) if line.number <= _HEAD)
     for index in sorted(shown)[: _MAX_TEXTS // 2]:
         budget -= 1
@@ -68,7 +70,10 @@ def _texts(intake: Intake, events: Iterable[Event]) -> Iterator[str]:
     for event in events:
         chain = event.chain.exceptions if event.chain else ()
         stacks = [*(e.frames for e in chain), *(s.frames for s in event.stacks)]
-        for text in (event.message[:300], *(f.file or f.module or f.function for frames in stacks for f in frames[:80])):
+        for text in (
+            event.message[:300],
+            *(f.file or f.module or f.function for frames in stacks for f in frames[:80]),
+        ):
             if text and text not in once:
                 once.add(text)
                 budget -= 1

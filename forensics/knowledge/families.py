@@ -1,7 +1,7 @@
 """Kernel families: which op runs on which GPU. In: a symbol, an id, a GPU; out: `KernelFamily` rows and answers. Sample:
 
-    families_for_symbol("flashinfer/fused_moe/core.py in trtllm_fp4_block_scale_routed_moe")[0].id -> "fi.trtllm_fp4_block_scale_routed_moe"
-    supported("fi.trtllm_fp4_block_scale_moe", "sm_120").answer -> "no"
+families_for_symbol("flashinfer/fused_moe/core.py in trtllm_fp4_block_scale_routed_moe")[0].id -> "fi.trtllm_fp4_block_scale_routed_moe"
+supported("fi.trtllm_fp4_block_scale_moe", "sm_120").answer -> "no"
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FamilyFacts:
 
 
 def _expanded(entries: Iterable[str]) -> tuple[str, ...]:
-    """"sm_75+" and "sm_80-sm_90" written out with the chips of the GPU table."""
+    """ "sm_75+" and "sm_80-sm_90" written out with the chips of the GPU table."""
     found: list[str] = []
     for entry in entries:
         low, _, high = entry.partition("-")
@@ -55,7 +55,9 @@ def _expanded(entries: Iterable[str]) -> tuple[str, ...]:
             last = parse_target(high) if high else None
             numbers = (parse_target(sm) for sm in sms("nvidia"))
             found += [
-                t.sm for t in numbers if t and first and t.number >= first.number and (last is None or t.number <= last.number)
+                t.sm
+                for t in numbers
+                if t and first and t.number >= first.number and (last is None or t.number <= last.number)
             ]
         else:
             found.append(entry)
@@ -94,7 +96,10 @@ def family(id: str) -> KernelFamily:
     row = _rows().get(id)
     if row is None:
         near = [known for known in _rows() if id.rsplit(".", 1)[-1].lower() in known]
-        raise UsageError(f"no kernel family {id!r}", help="did you mean " + ", ".join(near[:5]) if near else "see `forensics support`")
+        raise UsageError(
+            f"no kernel family {id!r}",
+            help="did you mean " + ", ".join(near[:5]) if near else "see `forensics support`",
+        )
     return _record(row)
 
 
@@ -102,7 +107,11 @@ def family_facts(id: str) -> FamilyFacts:
     """The rest of what is known of a family; empty where there is no such row."""
     row = _rows().get(id, {})
     return FamilyFacts(
-        tuple(row.get("errors", ())), row.get("gate", ""), row.get("dtypes", ""), row.get("since", ""), row.get("sms_note", "")
+        tuple(row.get("errors", ())),
+        row.get("gate", ""),
+        row.get("dtypes", ""),
+        row.get("since", ""),
+        row.get("sms_note", ""),
     )
 
 
@@ -189,11 +198,15 @@ def supported(id: str, sm: str, versions: Mapping[str, str] | None = None) -> Su
     if target.sm in listed:
         return Support("yes", f"{row.title} lists {target.sm}{since}", row.source, row.confidence)
     if row.exact:
-        later = [e for e in _rows()[id].get("history", ()) if target.sm in _expanded(e["sms"]) and e["package"] not in (versions or {})]
+        later = [
+            e
+            for e in _rows()[id].get("history", ())
+            if target.sm in _expanded(e["sms"]) and e["package"] not in (versions or {})
+        ]
         if later:
             reason = f"{row.title} lists {target.sm} only from {later[0]['package']} {later[0]['since']} on, and the version is not known"
             return Support("unknown", reason, row.source, row.confidence)
         return Support("no", f"{row.title} exists for {shown} only{since}", row.source, row.confidence)
-    return Support("unknown", f"{row.title} is known for {shown}{since}; that list is not complete", row.source, row.confidence)
-
-
+    return Support(
+        "unknown", f"{row.title} is known for {shown}{since}; that list is not complete", row.source, row.confidence
+    )

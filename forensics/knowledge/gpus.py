@@ -1,8 +1,8 @@
 """Which GPU a name means. In: a name as a person or a log writes it; out: `Gpu` records. Sample:
 
-    find_gpu("RTX PRO 6000") -> [Gpu(name="NVIDIA RTX PRO 6000 Blackwell", sm="sm_120", family="Blackwell", …)]
-    find_gpu("RTX 6000")     -> three of them: Turing, Ada and Blackwell cards share the name
-    find_gpu("9.0")          -> [Gpu(name=None, sm="sm_90", family="Hopper", …)]
+find_gpu("RTX PRO 6000") -> [Gpu(name="NVIDIA RTX PRO 6000 Blackwell", sm="sm_120", family="Blackwell", …)]
+find_gpu("RTX 6000")     -> three of them: Turing, Ada and Blackwell cards share the name
+find_gpu("9.0")          -> [Gpu(name=None, sm="sm_90", family="Hopper", …)]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from forensics.data import table
 from forensics.knowledge.architectures import parse_target
@@ -18,7 +19,9 @@ from forensics.model import Gpu
 
 _SEPARATORS = re.compile(r"[\s_\-/(),]+")
 _GLUED = re.compile(r"\b(rtx|gtx|pro|mi)(?=\d{4})", re.IGNORECASE)
-_VENDOR_WORDS = frozenset({"nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "gpu", "graphics", "corporation", "quadro"})
+_VENDOR_WORDS = frozenset(
+    {"nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "gpu", "graphics", "corporation", "quadro"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,12 @@ class Chip:
 
     @property
     def vendor(self) -> str:
-        """"amd" or "nvidia"."""
+        """ "amd" or "nvidia"."""
         return "amd" if self.sm.startswith("gfx") else "nvidia"
 
     @property
     def capability(self) -> str | None:
-        """"12.0" of sm_120; None for AMD."""
+        """ "12.0" of sm_120; None for AMD."""
         number = self.sm.removeprefix("sm_")
         return f"{number[:-1]}.{number[-1]}" if number.isdigit() else None
 
@@ -61,7 +64,7 @@ class Product:
 
 
 @cache
-def _facts() -> dict[str, list[dict[str, object]]]:
+def _facts() -> dict[str, list[dict[str, Any]]]:
     return table("facts/gpus")
 
 
@@ -72,7 +75,7 @@ def chips() -> tuple[Chip, ...]:
     for row in _facts()["chip"]:
         lists = {k: tuple(v) for k, v in row.items() if isinstance(v, list)}
         plain = {k: v for k, v in row.items() if not isinstance(v, list) and k != "class"}
-        rows.append(Chip(kind=str(row["class"]), **plain, **lists))  # type: ignore[arg-type]
+        rows.append(Chip(kind=str(row["class"]), **plain, **lists))
     return tuple(rows)
 
 
@@ -93,7 +96,12 @@ def chip(sm: str) -> Chip | None:
 def products() -> tuple[Product, ...]:
     """Every product of the table."""
     return tuple(
-        Product(str(row["name"]), str(row["sm"]), (str(row["name"]), *map(str, row.get("also", ()))), bool(row.get("bare", True)))  # type: ignore[call-overload]
+        Product(
+            str(row["name"]),
+            str(row["sm"]),
+            (str(row["name"]), *map(str, row.get("also", ()))),
+            bool(row.get("bare", True)),
+        )
         for row in _facts()["model"]
     )
 
@@ -137,14 +145,20 @@ def find_gpu(text: str) -> list[Gpu]:
     target = parse_target(text.strip())
     if target is not None and chip(text):
         return [gpu_of(text, source="flag")]
-    if len(words) > 1 and (target := parse_target(words[-1])) and words[:-1] in {("compute", "capability"), ("cuda", "arch"), ("capability",)}:
+    if (
+        len(words) > 1
+        and (target := parse_target(words[-1]))
+        and words[:-1] in {("compute", "capability"), ("cuda", "arch"), ("capability",)}
+    ):
         return [gpu_of(words[-1], source="flag")]
     if exact := _spellings().get(words):
         return _one_an_sm([exact])
     family = text.strip().lower()
     if by_family := [c for c in chips() if c.family.lower().split(" (")[0] == family or c.kind == family]:
         return [gpu_of(c.sm, source="flag") for c in by_family]
-    core = _core(words) or words
+    core = _core(words)
+    if not core:
+        return []
     return _one_an_sm(_containing(core) or _contained(core))
 
 

@@ -43,12 +43,12 @@ class LineRule:
 
 
 class LineMatch(NamedTuple):
-    """A row that fits a line. index: into Intake.lines."""
+    """A row that fits a line. at: index into Intake.lines."""
 
     rule: LineRule
     found: re.Match[str]
     line: LogLine
-    index: int
+    at: int
 
     @property
     def span(self) -> Span:
@@ -65,7 +65,9 @@ def rules(name: str, key: str = "line") -> tuple[LineRule, ...]:
         unless = re.compile(row["unless"]) if row.get("unless") else None
         rest = {k: v for k, v in row.items() if k not in ("anchor", "pattern", "unless", "where", "lines")}
         found.append(
-            LineRule(tuple(anchors), re.compile(row["pattern"]), unless, row.get("where", ""), row.get("lines", 0), rest)
+            LineRule(
+                tuple(anchors), re.compile(row["pattern"]), unless, row.get("where", ""), row.get("lines", 0), rest
+            )
         )
     return tuple(found)
 
@@ -89,7 +91,8 @@ class Sightings:
     def __init__(self, intake: Intake, rows: Iterable[LineRule]) -> None:
         self.intake = intake
         self._marks: Mapping[bytes, Sequence[int]] = intake.marks
-        scanned, heads = set(), set()
+        scanned: set[str] = set()
+        heads: set[str] = set()
         for row in rows:
             (heads if row.where == "head" else scanned).update(row.anchors)
         if not intake.marks and intake.lines:

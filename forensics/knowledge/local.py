@@ -1,6 +1,6 @@
 """Asks this machine which GPU it has. In: nothing; out: a `Gpu` or an error that says why not. Sample:
 
-    nvidia-smi prints "NVIDIA H100 80GB HBM3, 9.0" eight times -> Gpu("NVIDIA H100 80GB HBM3", "sm_90", count=8, source="local")
+nvidia-smi prints "NVIDIA H100 80GB HBM3, 9.0" eight times -> Gpu("NVIDIA H100 80GB HBM3", "sm_90", count=8, source="local")
 """
 
 from __future__ import annotations

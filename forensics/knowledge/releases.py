@@ -1,13 +1,15 @@
 """Compares version numbers as packages print them. In: two texts; out: before, same or after. Sample:
 
-    at_least("0.6.10.post1", "0.6.9") -> True        at_least("0.6.9rc2", "0.6.9") -> False       at_least("2.11.0+cu130", "2.11") -> True
+at_least("0.6.10.post1", "0.6.9") -> True        at_least("0.6.9rc2", "0.6.9") -> False       at_least("2.11.0+cu130", "2.11") -> True
 """
 
 from __future__ import annotations
 
 import re
 
-_VERSION = re.compile(r"v?(\d{1,6}(?:\.\d{1,9}){0,5})[.\-_]?(a|b|c|rc|alpha|beta|dev|pre|post)?[.\-_]?(\d{0,9})", re.IGNORECASE)
+_VERSION = re.compile(
+    r"v?(\d{1,6}(?:\.\d{1,9}){0,5})[.\-_]?(a|b|c|rc|alpha|beta|dev|pre|post)?[.\-_]?(\d{0,9})", re.IGNORECASE
+)
 _STAGE = {"dev": -4, "alpha": -3, "a": -3, "beta": -2, "b": -2, "rc": -1, "c": -1, "pre": -1, "": 0, "post": 1}
 
 

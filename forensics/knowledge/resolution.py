@@ -69,7 +69,14 @@ def _applied(rule: Mapping[str, Any], engine: str | None, version: str | None, f
     if version is not None and not between(version, rule.get("first"), rule.get("last")):
         return None
     unknown = [] if version is not None or not (rule.get("first") or rule.get("last")) else ["version"]
-    for name, test in (("sms", _sm), ("model", _model), ("quantization", _quantization), ("algorithm", _algorithm), ("asked", _asked), ("environment", _variable)):
+    for name, test in (
+        ("sms", _sm),
+        ("model", _model),
+        ("quantization", _quantization),
+        ("algorithm", _algorithm),
+        ("asked", _asked),
+        ("environment", _variable),
+    ):
         if name in rule:
             holds = test(rule, facts)
             if holds is False:

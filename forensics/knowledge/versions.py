@@ -76,7 +76,9 @@ def _listed(seen: Sightings) -> Iterator[SoftwareVersion]:
         for number, found in enumerate(rule.pattern.finditer(line.raw[:20_000])):
             package = rule.fields["packages"].get(found["name"].lower())
             if package:
-                yield SoftwareVersion(package, _clean(found["version"]), Span(line.source, line.number, line.number), "package")
+                yield SoftwareVersion(
+                    package, _clean(found["version"]), Span(line.source, line.number, line.number), "package"
+                )
             if number > _MAX_LISTED:
                 break
 
@@ -104,7 +106,7 @@ def _fingerprints(seen: Sightings) -> Iterator[SoftwareVersion]:
 
 def _near(match: LineMatch, seen: Sightings) -> str:
     """The line and the one after it: long messages are wrapped."""
-    return " ".join(line.raw[:8_000] for line in seen.intake.lines[match.index : match.index + 2])
+    return " ".join(line.raw[:8_000] for line in seen.intake.lines[match.at : match.at + 2])
 
 
 def flashinfer_of_line(file: str, line: int, text: str = "") -> Sequence[str]:
@@ -116,5 +118,3 @@ def flashinfer_of_line(file: str, line: int, text: str = "") -> Sequence[str]:
                 if fits:
                     return fits
     return ()
-
-

@@ -25,14 +25,27 @@ _T = r"(?:bf16|f16|f32|f64|tf32|i8|i32|e4m3|e5m2|s8|cf32|u8)"
 _XMMA = re.compile(
     rf"(?:void )?sm(?P<arch>\d{{2,3}})_xmma_(?P<kind>[a-z_]+?)_(?P<a>{_T})(?P<b>{_T})_(?P<c>{_T})(?P<acc>{_T})_(?P<out>{_T})_\w*?tilesize(?P<tile>\d+x\d+x\d+)"
 )
-_NVJET = re.compile(r"(?:void )?nvjet_(?:sm(?P<arch>\d{2,3})_)?(?P<types>[a-z]{3,6})_(?:mma_)?(?P<tile>\d+x\d+(?:x\d+)?)_(?P<rest>\w+)")
+_NVJET = re.compile(
+    r"(?:void )?nvjet_(?:sm(?P<arch>\d{2,3})_)?(?P<types>[a-z]{3,6})_(?:mma_)?(?P<tile>\d+x\d+(?:x\d+)?)_(?P<rest>\w+)"
+)
 _NAMED = re.compile(
     r"(?:void )?(?P<gen>maxwell|pascal|volta|turing|ampere|ada|hopper|sm\d\d)_(?:(?P<in>[a-z]+\d+|int\d+|fp\d+|bf16|tf32)_)?(?P<acc>[a-z]?)(?P<inst>\d*)(?P<kind>c?gemm|scudnn|sgemm|gcgemm|zgemm)(?:_(?P<out>[a-z]+\d+|int\d+))?_(?P<tile>\d+x\d+)"
 )
 _VECTOR = re.compile(
     r"(?:void )?(?:cublasLt::|cublas::|internal::)*(?P<function>gemmSN_\w+_kernel\w*|gemv\w*_kernel\w*|gemvNSP_kernel\w*|gemmk1_kernel|dot_kernel|reduce_1Block_kernel|splitKreduce_kernel|scal_kernel\w*|axpy_kernel\w*|gemm_kernel\w*|trsm_\w+|globalKernel|epilogue::impl::globalKernel|copy_kernel|nrm2_kernel|asum_kernel)(?=<|\(|$)"
 )
-_LETTER = {"t": "bf16", "h": "fp16", "s": "fp32", "q": "fp8_e4m3", "d": "fp64", "c": "complex64", "z": "complex128", "b": "int8", "o": "nvfp4", "v": "nvfp4"}
+_LETTER = {
+    "t": "bf16",
+    "h": "fp16",
+    "s": "fp32",
+    "q": "fp8_e4m3",
+    "d": "fp64",
+    "c": "complex64",
+    "z": "complex128",
+    "b": "int8",
+    "o": "nvfp4",
+    "v": "nvfp4",
+}
 _GENERATION = {"maxwell": 50, "pascal": 60, "volta": 70, "turing": 75, "ampere": 80, "ada": 89, "hopper": 90}
 
 
@@ -69,7 +82,9 @@ def _xmma(name: str, found: re.Match[str]) -> KernelName:
     number = int(found["arch"])
     if number >= 90:
         build.arch(f"sm_{number}a" if number == 90 else f"sm_{number}")
-    return _finish(build, number, f"{'cuDNN' if convolution else 'cuBLAS'} {build.op} (xmma) of the sm_{number} generation")
+    return _finish(
+        build, number, f"{'cuDNN' if convolution else 'cuBLAS'} {build.op} (xmma) of the sm_{number} generation"
+    )
 
 
 def _nvjet(name: str, found: re.Match[str]) -> KernelName:
@@ -95,7 +110,11 @@ def _nvjet(name: str, found: re.Match[str]) -> KernelName:
 def _named(name: str, found: re.Match[str]) -> KernelName:
     build = KernelBuilder(name, "cublas_named", "convolution" if found["kind"] == "scudnn" else "gemm")
     letter = found["acc"] or found["kind"][0]
-    given = canonical(found["in"]) if found["in"] else {"s": "fp32", "h": "fp16", "d": "fp64", "c": "complex64", "z": "complex128", "i": "int8"}.get(letter)
+    given = (
+        canonical(found["in"])
+        if found["in"]
+        else {"s": "fp32", "h": "fp16", "d": "fp64", "c": "complex64", "z": "complex128", "i": "int8"}.get(letter)
+    )
     for key in ("a", "b"):
         build.dtype(key, given)
     build.dtype("out", canonical(found["out"]) if found["out"] else given)

@@ -20,8 +20,12 @@ from forensics.model import KernelName
 _SDPA = re.compile(r"(?:void )?cudnn_generated_\w*?sdpa_sm(?P<arch>\d{2,3})_\w*?(?P<dir>fprop|bprop)(?P<rest>\w*)")
 _TYPE = re.compile(r"_(f16|bf16|e4m3|e5m2|f32|fp8)(?=_|$)")
 _TILE = re.compile(r"_(\d+x\d+x\d+)(?=_|$)")
-_MEMEFF = re.compile(r"(?:void )?(?:PyTorchMemEffAttention::)?fmha_cutlass(?P<dir>[FB])_(?P<type>f16|bf16|f32)_(?P<aligned>not)?aligned_(?P<tile>\d+x\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})")
-_V2 = re.compile(r"(?:void )?fmha_v2_(?:\w*?_)?(?P<type>fp16|bf16|e4m3|fp16_fp32|int8)_(?P<m>\d+)_(?P<n>\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})")
+_MEMEFF = re.compile(
+    r"(?:void )?(?:PyTorchMemEffAttention::)?fmha_cutlass(?P<dir>[FB])_(?P<type>f16|bf16|f32)_(?P<aligned>not)?aligned_(?P<tile>\d+x\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})"
+)
+_V2 = re.compile(
+    r"(?:void )?fmha_v2_(?:\w*?_)?(?P<type>fp16|bf16|e4m3|fp16_fp32|int8)_(?P<m>\d+)_(?P<n>\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})"
+)
 
 
 def decode(name: str) -> KernelName | None:
@@ -30,7 +34,9 @@ def decode(name: str) -> KernelName | None:
         build = KernelBuilder(name, "cudnn_sdpa", "attention (backward)" if found["dir"] == "bprop" else "attention")
         return _done(build, found, "torch.sdpa_cudnn", "cuDNN attention", exact=True)
     if "fmha_cutlass" in name and (found := _MEMEFF.match(name)):
-        build = KernelBuilder(name, "memory_efficient_attention", "attention (backward)" if found["dir"] == "B" else "attention")
+        build = KernelBuilder(
+            name, "memory_efficient_attention", "attention (backward)" if found["dir"] == "B" else "attention"
+        )
         return _done(build, found, "torch.sdpa_mem_efficient", "memory-efficient attention (CUTLASS)", exact=False)
     if name.startswith(("fmha_v2_", "void fmha_v2_")) and (found := _V2.match(name)):
         build = KernelBuilder(name, "fmha_v2", "attention")

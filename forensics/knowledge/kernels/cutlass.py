@@ -1,15 +1,15 @@
 """Decodes CUTLASS kernels. In: a demangled or short name; out: `KernelName` or None. Grammar:
 
-    3.x   cutlass::device_kernel<[wrapper<]…GemmUniversal<SHAPE, CollectiveMma<MAINLOOP<stages, CLUSTER, SCHEDULE>, TILE, A, strideA,
-          B, strideB, TiledMma, …>, CollectiveEpilogue<policy, tile, …, C, strideC, D, strideD, …>, …>>
-          MAINLOOP: MainloopSm(80CpAsync | 90TmaGmma… | 90ArrayTmaGmma… | 100TmaUmma… | 103… | 120Tma…)[FP8|MixedInput|BlockScaled|…]
-                    Array = grouped or pointer array (MoE); Gmma = wgmma (Hopper), Umma = tcgen05 (10.x, 11.x), Sm120 = mma.sync
-          a pair (e2m1, ue4m3) is NVFP4, (e2m1, ue8m0) MXFP4, (e4m3, ue8m0) MXFP8
-    2.x   cutlass::Kernel[2]<…DefaultGemm…<A, layout, …, B, …, arch::Sm80, GemmShape<M, N, K>, …>>
-    short cutlass_<arch>_<tensorop|simt|wmma…>_<types>_<instruction>gemm[_relu]_<types>_<M>x<N>_<K>x<stages>_<layout>_align<n>
-          types [a[b]_]: "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x64_32x4_tn_align8", one letter before gemm is the accumulator
+3.x   cutlass::device_kernel<[wrapper<]…GemmUniversal<SHAPE, CollectiveMma<MAINLOOP<stages, CLUSTER, SCHEDULE>, TILE, A, strideA,
+      B, strideB, TiledMma, …>, CollectiveEpilogue<policy, tile, …, C, strideC, D, strideD, …>, …>>
+      MAINLOOP: MainloopSm(80CpAsync | 90TmaGmma… | 90ArrayTmaGmma… | 100TmaUmma… | 103… | 120Tma…)[FP8|MixedInput|BlockScaled|…]
+                Array = grouped or pointer array (MoE); Gmma = wgmma (Hopper), Umma = tcgen05 (10.x, 11.x), Sm120 = mma.sync
+      a pair (e2m1, ue4m3) is NVFP4, (e2m1, ue8m0) MXFP4, (e4m3, ue8m0) MXFP8
+2.x   cutlass::Kernel[2]<…DefaultGemm…<A, layout, …, B, …, arch::Sm80, GemmShape<M, N, K>, …>>
+short cutlass_<arch>_<tensorop|simt|wmma…>_<types>_<instruction>gemm[_relu]_<types>_<M>x<N>_<K>x<stages>_<layout>_align<n>
+      types [a[b]_]: "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x64_32x4_tn_align8", one letter before gemm is the accumulator
 
-    -> gemm, a bf16, b bf16, out bf16, acc fp32, tile (256, 64, 32), runs on 8.0 and newer
+-> gemm, a bf16, b bf16, out bf16, acc fp32, tile (256, 64, 32), runs on 8.0 and newer
 """
 
 from __future__ import annotations
@@ -28,11 +28,18 @@ _SHORT = re.compile(
 )
 _LONG = re.compile(r"(?:void )?cutlass(?:_\w+)?::(?:device_kernel|Kernel2?|sm\d+_kernel)<")
 _MAINLOOP = re.compile(r"Mainloop(?:Sm)?(\d{2,3})(\w*)")
-_MMA = re.compile(r"::MMA_(\d+)x(\d+)x(\d+)_(F32|F16|S32|BF16)|SM(\d{2,3})_(\d+)x(\d+)x(\d+)_([A-Z]+\d+)([A-Z]+\d+\w*?)_")
+_MMA = re.compile(
+    r"::MMA_(\d+)x(\d+)x(\d+)_(F32|F16|S32|BF16)|SM(\d{2,3})_(\d+)x(\d+)x(\d+)_([A-Z]+\d+)([A-Z]+\d+\w*?)_"
+)
 _SHAPE2 = re.compile(r"GemmShape<(\d+), (\d+), (\d+)>")
 _OPERANDS = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "uint8", "int4", "uint4"}
 _ACC = {"s": "fp32", "h": "fp16", "d": "fp64", "i": "int32", "c": "complex64", "z": "complex128", "": None}
-_SCALED = {("fp4_e2m1", "fp8_e4m3"): "nvfp4", ("fp4_e2m1", "fp8_e8m0"): "mxfp4", ("fp8_e4m3", "fp8_e8m0"): "mxfp8", ("nvfp4", "fp8_e4m3"): "nvfp4"}
+_SCALED = {
+    ("fp4_e2m1", "fp8_e4m3"): "nvfp4",
+    ("fp4_e2m1", "fp8_e8m0"): "mxfp4",
+    ("fp8_e4m3", "fp8_e8m0"): "mxfp8",
+    ("nvfp4", "fp8_e4m3"): "nvfp4",
+}
 
 
 def decode(name: str) -> KernelName | None:
@@ -49,7 +56,9 @@ def _from(number: int) -> tuple[str, ...]:
 
 
 def _short(name: str, found: re.Match[str]) -> KernelName:
-    build = KernelBuilder(name, "cutlass_2_name", "convolution" if found["kind"] in ("fprop", "dgrad", "wgrad") else "gemm")
+    build = KernelBuilder(
+        name, "cutlass_2_name", "convolution" if found["kind"] in ("fprop", "dgrad", "wgrad") else "gemm"
+    )
     given = found["in"] or {"s": "fp32", "h": "fp16", "d": "fp64", "i": "int8"}.get(found["acc"], "")
     word = canonical(given)
     build.dtype("a", word)
@@ -98,12 +107,15 @@ def _three(name: str) -> KernelName:
         build.arch("sm_90a" if number == 90 else f"sm_{number}")
     else:
         build.portable = _from(number)
-    build.extra |= {"mainloop": mainloop[0] if mainloop else "", "schedule": (m[0] if (m := re.search(r"Kernel(?:PtrArray)?Tma\w+", name)) else "")}
+    build.extra |= {
+        "mainloop": mainloop[0] if mainloop else "",
+        "schedule": (m[0] if (m := re.search(r"Kernel(?:PtrArray)?Tma\w+", name)) else ""),
+    }
     build.family = _family(name, number, grouped, build.dtypes)
-    unit = {90: "wgmma (Hopper)", 100: "tcgen05 (10.x)", 103: "tcgen05 (10.3)", 120: "mma.sync (12.x)"}.get(number, "mma.sync")
-    build.sentence = (
-        f"CUTLASS {build.op} with {unit}: {build.dtypes.get('a', '?')} by {build.dtypes.get('b', '?')}, {build.dtypes.get('out', '?')} output"
+    unit = {90: "wgmma (Hopper)", 100: "tcgen05 (10.x)", 103: "tcgen05 (10.3)", 120: "mma.sync (12.x)"}.get(
+        number, "mma.sync"
     )
+    build.sentence = f"CUTLASS {build.op} with {unit}: {build.dtypes.get('a', '?')} by {build.dtypes.get('b', '?')}, {build.dtypes.get('out', '?')} output"
     return build.done()
 
 
@@ -139,7 +151,9 @@ def _two(name: str) -> KernelName:
     operands = [w for w in words if w in _OPERANDS] or words
     if operands:
         build.dtype("a", operands[0])
-        build.dtype("b", next((w for w in operands[1:3] if w.startswith(("int", "uint", "fp8", "bf16", "fp16"))), operands[0]))
+        build.dtype(
+            "b", next((w for w in operands[1:3] if w.startswith(("int", "uint", "fp8", "bf16", "fp16"))), operands[0])
+        )
         build.dtype("out", next((w for w in operands[1:] if w in ("bf16", "fp16")), operands[-1]))
     if found := _SHAPE2.search(name):
         build.tile = (int(found[1]), int(found[2]), int(found[3]))
@@ -150,6 +164,12 @@ def _two(name: str) -> KernelName:
         build.dtypes.pop("a", None), build.dtypes.pop("b", None)
     arch = re.search(r"arch::Sm(\d{2,3})", name)
     build.portable = _from(int(arch[1]) if arch else 70)
-    build.family = "torch.sdpa_mem_efficient" if "Attention" in name else "vllm.cutlass_scaled_mm" if "fp8_e4m3" in words or "int8" in words else "cublas.gemm"
+    build.family = (
+        "torch.sdpa_mem_efficient"
+        if "Attention" in name
+        else "vllm.cutlass_scaled_mm"
+        if "fp8_e4m3" in words or "int8" in words
+        else "cublas.gemm"
+    )
     build.sentence = f"CUTLASS 2 {build.op} of the sm_{arch[1] if arch else '?'} generation: {operands[0] if operands else '?'} inputs"
     return build.done()

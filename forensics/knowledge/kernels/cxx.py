@@ -1,7 +1,7 @@
 """Takes a C++ kernel name apart. In: a demangled name; out: function path, template arguments, parameters. Sample:
 
-    read("void ns::f<4, ns::Op<float>, 2ul>(int, float*)")
-    -> Spelled(path="ns::f", arguments=("4", "ns::Op<float>", "2ul"), parameters=("int", "float*"))
+read("void ns::f<4, ns::Op<float>, 2ul>(int, float*)")
+-> Spelled(path="ns::f", arguments=("4", "ns::Op<float>", "2ul"), parameters=("int", "float*"))
 """
 
 from __future__ import annotations

@@ -46,7 +46,12 @@ def decode(name: str) -> KernelName | None:
 
 
 def _fp8(build: KernelBuilder, types: str | None) -> None:
-    a, b = {"fp8_fp4": ("fp8_e4m3", "mxfp4"), "bf16": ("bf16", "bf16"), "tf32": ("tf32", "tf32"), "fp4": ("mxfp4", "mxfp4")}.get(types or "", ("fp8_e4m3",) * 2)
+    a, b = {
+        "fp8_fp4": ("fp8_e4m3", "mxfp4"),
+        "bf16": ("bf16", "bf16"),
+        "tf32": ("tf32", "tf32"),
+        "fp4": ("mxfp4", "mxfp4"),
+    }.get(types or "", ("fp8_e4m3",) * 2)
     for key, word in (("a", a), ("b", b), ("out", "bf16"), ("acc", "fp32")):
         build.dtype(key, word)
 
@@ -63,11 +68,21 @@ def _gemm(name: str, found: re.Match[str]) -> KernelName:
     number = found["arch"] or "90"
     build.arch({"90": "sm_90a", "100": "sm_100f", "120": "sm_120f"}[number])
     numbers = [n for a in read(name).arguments if (n := integer(a)) is not None]
-    blocks = [i for i in range(len(numbers) - 2) if numbers[i] in _BLOCK and numbers[i + 1] <= 512 and numbers[i + 2] in (32, 64, 128)]
+    blocks = [
+        i
+        for i in range(len(numbers) - 2)
+        if numbers[i] in _BLOCK and numbers[i + 1] <= 512 and numbers[i + 2] in (32, 64, 128)
+    ]
     if blocks:
         build.tile = tuple(numbers[blocks[0] : blocks[0] + 3])
     build.family = (
-        "deepgemm.mqa_logits" if logits else "deepgemm.mega_moe" if moe else "deepgemm.hc_prenorm" if "prenorm" in kind else "deepgemm.fp8_gemm"
+        "deepgemm.mqa_logits"
+        if logits
+        else "deepgemm.mega_moe"
+        if moe
+        else "deepgemm.hc_prenorm"
+        if "prenorm" in kind
+        else "deepgemm.fp8_gemm"
     )
     build.sentence = f"DeepGEMM {build.op} for sm_{number} ({kind.strip('_').replace('_', ' ')})"
     return build.done()

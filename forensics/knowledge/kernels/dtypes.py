@@ -1,6 +1,6 @@
 """Words for data types. In: a spelling used by some kernel name; out: one canonical word. Sample:
 
-    canonical("MxE2m1") -> "mxfp4"     canonical("cutlass::bfloat16_t") -> "bf16"     canonical("__nv_fp8_e4m3") -> "fp8_e4m3"
+canonical("MxE2m1") -> "mxfp4"     canonical("cutlass::bfloat16_t") -> "bf16"     canonical("__nv_fp8_e4m3") -> "fp8_e4m3"
 """
 
 from __future__ import annotations
@@ -38,8 +38,16 @@ _WORDS = {
     "complex128": "c10::complex<double> complex<double> cf64 z",
 }
 _CANONICAL = {spelling: word for word, spellings in _WORDS.items() for spelling in spellings.split()}
-_CANONICAL |= {"unsigned char": "uint8", "unsigned int": "uint32", "unsigned long": "uint64", "signed char": "int8", "long long": "int64"}
-_AROUND = re.compile(r"^(?:const )?(?:(?:cutlass|at|c10|std|ck|torch|cute|tensorrt_llm|flashinfer)::)+|\s*(?:const)?\s*[*&]*$")
+_CANONICAL |= {
+    "unsigned char": "uint8",
+    "unsigned int": "uint32",
+    "unsigned long": "uint64",
+    "signed char": "int8",
+    "long long": "int64",
+}
+_AROUND = re.compile(
+    r"^(?:const )?(?:(?:cutlass|at|c10|std|ck|torch|cute|tensorrt_llm|flashinfer)::)+|\s*(?:const)?\s*[*&]*$"
+)
 _C10 = {
     "BFloat16": "bf16", "Half": "fp16", "Float8_e4m3fn": "fp8_e4m3", "Float8_e5m2": "fp8_e5m2", "Float8_e4m3fnuz": "fp8_e4m3fnuz",
     "Float8_e5m2fnuz": "fp8_e5m2fnuz", "Float8_e8m0fnu": "fp8_e8m0", "Float4_e2m1fn_x2": "fp4_e2m1",
@@ -50,7 +58,9 @@ _IN_TEXT = sorted(
     key=lambda s: -len(s),
 )  # fmt: skip
 _FIND = re.compile(
-    r"(?<![A-Za-z0-9_])(?:" + "|".join(re.escape(s) for s in _IN_TEXT) + r"|bool|char|long|int)(?![A-Za-z0-9_])(?!::|\()"
+    r"(?<![A-Za-z0-9_])(?:"
+    + "|".join(re.escape(s) for s in _IN_TEXT)
+    + r"|bool|char|long|int)(?![A-Za-z0-9_])(?!::|\()"
 )
 
 

@@ -1,6 +1,6 @@
 """Finds kernel names in running text. In: a message, a frame, a profiler's line; out: candidate names. Sample:
 
-    "Error occurred when running GEMM! (numBatches: 256, Kernel: bmm_E2m1_E2m1E2m1_Fp32_…_sm100f)" -> ["bmm_E2m1_…_sm100f"]
+"Error occurred when running GEMM! (numBatches: 256, Kernel: bmm_E2m1_E2m1E2m1_Fp32_…_sm100f)" -> ["bmm_E2m1_…_sm100f"]
 """
 
 from __future__ import annotations

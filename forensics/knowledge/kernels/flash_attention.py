@@ -1,14 +1,14 @@
 """Decodes FlashAttention 2, 3 and 4 and FlashInfer's attention. In: a demangled kernel name; out: `KernelName` or None. Grammar:
 
-    FA2  [pytorch_]flash::flash_(fwd|bwd)_…kernel<Flash_(fwd|bwd)_kernel_traits<HEAD, M, N, WARPS, b, b, TYPE, …>, flags…>
-    FA3  cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<STAGES, CLUSTER,
-         tuple<M, N, HEAD>, HEAD_V, TYPE, ACC, ArchTag, flags…>, flash::CollectiveEpilogueFwd<tuple, cluster, OUT, …>, …>>>
-         (enable_sm80_to_sm89 and …Sm80 for Ampere and Ada; FlashAttnFwdCombine joins splits; …Bwd… backward)
-    FA4  kernel_cutlass_<function>_<module><Class>Sm<arch>_object_at__…_tensorptr<type>gmem_…      (CuTe DSL)
-    FI   flashinfer::(Batch|Single)(Prefill|Decode)With…KVCacheKernel<…KernelTraits<…, Q, KV, O, …>>, MergeState…, BatchMLA…
+FA2  [pytorch_]flash::flash_(fwd|bwd)_…kernel<Flash_(fwd|bwd)_kernel_traits<HEAD, M, N, WARPS, b, b, TYPE, …>, flags…>
+FA3  cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<STAGES, CLUSTER,
+     tuple<M, N, HEAD>, HEAD_V, TYPE, ACC, ArchTag, flags…>, flash::CollectiveEpilogueFwd<tuple, cluster, OUT, …>, …>>>
+     (enable_sm80_to_sm89 and …Sm80 for Ampere and Ada; FlashAttnFwdCombine joins splits; …Bwd… backward)
+FA4  kernel_cutlass_<function>_<module><Class>Sm<arch>_object_at__…_tensorptr<type>gmem_…      (CuTe DSL)
+FI   flashinfer::(Batch|Single)(Prefill|Decode)With…KVCacheKernel<…KernelTraits<…, Q, KV, O, …>>, MergeState…, BatchMLA…
 
-    void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, false, false, cutlass::bfloat16_t, …>, true, …>
-    -> attention (decode, split KV), q bf16, head 128, tile (64, 128)
+void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, false, false, cutlass::bfloat16_t, …>, true, …>
+-> attention (decode, split KV), q bf16, head 128, tile (64, 128)
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ from forensics.model import KernelName
 
 _FA2 = re.compile(r"(?:void )?(pytorch_)?(?:flash|FLASH_NAMESPACE)::(flash_\w+?)<")
 _TRAITS = re.compile(r"Flash_(?:fwd|bwd)_kernel_traits(?:_mla|_fp8)?<")
-_FA3 = re.compile(r"(?:flash|FLASH_NAMESPACE)::(?:enable_\w+<)?(?:flash::)?FlashAttn(Fwd|Bwd)(\w*?)(Sm\d+|Combine|Preprocess|PostprocessConvertdQ|Convert\w*)\b")
-_FA4 = re.compile(r"kernel_cutlass_(\w+?)_(?:flash_attn)?cute\w*?(FlashAttention\w+?)Sm(\d+)_|kernel_cutlass_\w*?flash_attn\w*?Sm(\d+)")
+_FA3 = re.compile(
+    r"(?:flash|FLASH_NAMESPACE)::(?:enable_\w+<)?(?:flash::)?FlashAttn(Fwd|Bwd)(\w*?)(Sm\d+|Combine|Preprocess|PostprocessConvertdQ|Convert\w*)\b"
+)
+_FA4 = re.compile(
+    r"kernel_cutlass_(\w+?)_(?:flash_attn)?cute\w*?(FlashAttention\w+?)Sm(\d+)_|kernel_cutlass_\w*?flash_attn\w*?Sm(\d+)"
+)
 _FA4_TYPE = re.compile(r"ptr(bf16|f16|f8E4M3FN|f32)")
 _FI = re.compile(
     r"(?:void )?flashinfer::(?:\w+::)*((?:Batch|Single)(?:Prefill|Decode)With\w+Kernel\w*|PrefillWithKVCacheKernel|BatchMLA\w+|"
@@ -143,7 +147,10 @@ def _flashinfer(name: str, found: re.Match[str]) -> KernelName:
     build = KernelBuilder(name, "flashinfer_attention", f"attention ({phase})")
     spelled = read(name)
     types = [w for w in found_in(" ".join(spelled.arguments)) if w.startswith(("fp", "bf"))]
-    for key, word in zip(("q", "kv", "out"), [*types[:1], types[1] if len(types) > 1 and types[1] != "fp32" else types[0], types[0]] if types else []):
+    for key, word in zip(
+        ("q", "kv", "out"),
+        [*types[:1], types[1] if len(types) > 1 and types[1] != "fp32" else types[0], types[0]] if types else [],
+    ):
         build.dtype(key, word)
     hopper = "Hopper" in name or "hopper" in name
     build.family = "fi.fa3" if hopper else "fi.fa2"

@@ -1,11 +1,11 @@
 """Decodes llama.cpp's (GGML) kernels, also as vLLM and sgl-kernel carry them. In: a demangled name; out: `KernelName` or None. Grammar:
 
-    mul_mat_(q|vec_q|vec|f|id)<(ggml_type)N | TYPE, qk, qi, block_<quant>, …>      mul_mat_<quant><TYPE, …>    moe_<quant><TYPE, …>
-    dequantize_block_<quant><TYPE>   dequantize_block<qk, qr, &dequantize_<quant>, TYPE>   quantize_<quant><TYPE>
-    flash_attn_(tile|vec|mma)_ext_f(16|32)<HEAD…>   k_get_rows, rms_norm_f32, soft_max_f32, cpy_f32_f16, rope_neox<…>, …_f32
-    <quant>  q2_K q3_K q4_0 q4_1 q4_K q5_0 q5_1 q5_K q6_K q8_0 q8_1 iq1_s iq2_xs iq3_xxs iq4_nl mxfp4 …   N: see _TYPES
+mul_mat_(q|vec_q|vec|f|id)<(ggml_type)N | TYPE, qk, qi, block_<quant>, …>      mul_mat_<quant><TYPE, …>    moe_<quant><TYPE, …>
+dequantize_block_<quant><TYPE>   dequantize_block<qk, qr, &dequantize_<quant>, TYPE>   quantize_<quant><TYPE>
+flash_attn_(tile|vec|mma)_ext_f(16|32)<HEAD…>   k_get_rows, rms_norm_f32, soft_max_f32, cpy_f32_f16, rope_neox<…>, …_f32
+<quant>  q2_K q3_K q4_0 q4_1 q4_K q5_0 q5_1 q5_K q6_K q8_0 q8_1 iq1_s iq2_xs iq3_xxs iq4_nl mxfp4 …   N: see _TYPES
 
-    void mul_mat_vec_q<(ggml_type)12, 1, false, false>(…) -> gemv, b q4_K, a q8_1
+void mul_mat_vec_q<(ggml_type)12, 1, false, false>(…) -> gemv, b q4_K, a q8_1
 """
 
 from __future__ import annotations
@@ -67,5 +67,7 @@ def _decoded(name: str, function: str, op: str) -> KernelName:
         build.dtype("b" if "gem" in op else "a", weights)
         build.dtype("out", (printed or floats or [None])[-1])  # type: ignore[list-item]
     build.portable = tuple(sm for sm in sms("nvidia") if int(sm[3:]) >= 50) + sms("amd")
-    build.sentence = f"llama.cpp {op}" + (f" with {weights} weights" if weights else "") + f" ({function.replace('_', ' ')})"
+    build.sentence = (
+        f"llama.cpp {op}" + (f" with {weights} weights" if weights else "") + f" ({function.replace('_', ' ')})"
+    )
     return build.done()

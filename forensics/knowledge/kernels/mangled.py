@@ -17,7 +17,15 @@ _BUILTIN = {
     "y": "unsigned long long", "n": "__int128", "o": "unsigned __int128", "f": "float", "d": "double", "e": "long double",
     "g": "__float128", "z": "...",
 }  # fmt: skip
-_D_BUILTIN = {"Dn": "std::nullptr_t", "Da": "auto", "Dc": "decltype(auto)", "Di": "char32_t", "Ds": "char16_t", "Du": "char8_t", "Dh": "half"}
+_D_BUILTIN = {
+    "Dn": "std::nullptr_t",
+    "Da": "auto",
+    "Dc": "decltype(auto)",
+    "Di": "char32_t",
+    "Ds": "char16_t",
+    "Du": "char8_t",
+    "Dh": "half",
+}
 _STD = {
     "t": "std", "a": "std::allocator", "b": "std::basic_string", "s": "std::string", "i": "std::istream", "o": "std::ostream",
     "d": "std::iostream",

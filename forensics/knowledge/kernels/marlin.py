@@ -22,7 +22,9 @@ from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
 _MARLIN = re.compile(r"(?:void )?(?:\w+::)*?(marlin(?:_moe_wna16|_24|_dense)?)::(\w+)")
-_GPTQ = re.compile(r"(?:void )?((?:\w+::)*)(gemm_half_q_half_(?:gptq|alt)\w*|reconstruct_\w*|shuffle_\d?\w*bit_kernel\w*|make_sequential\w*)")
+_GPTQ = re.compile(
+    r"(?:void )?((?:\w+::)*)(gemm_half_q_half_(?:gptq|alt)\w*|reconstruct_\w*|shuffle_\d?\w*bit_kernel\w*|make_sequential\w*)"
+)
 _BITS = re.compile(r"_([2348])bit")
 _AWQ = re.compile(r"(?:void )?(?:\w+::)*(gemm_forward_4bit\w*|dequantize_weights|awq_\w+)")
 _QSERVE = re.compile(r"(?:void )?(?:\w+::)*dense_kernel0<")
@@ -33,9 +35,14 @@ def scalar_type(number: int) -> str | None:
     """vLLM's ScalarType of an id: "uint4", "int8", "fp8_e4m3", "bf16"; None where it is none of the usual ones."""
     exponent, mantissa, signed = number & 0xFF, (number >> 8) & 0xFF, bool((number >> 16) & 1)
     if exponent == 0:
-        return {(4, False): "uint4", (8, False): "uint8", (4, True): "int4", (8, True): "int8", (3, True): "int4", (7, True): "int8"}.get(
-            (mantissa, signed)
-        )
+        return {
+            (4, False): "uint4",
+            (8, False): "uint8",
+            (4, True): "int4",
+            (8, True): "int8",
+            (3, True): "int4",
+            (7, True): "int8",
+        }.get((mantissa, signed))
     return {
         (4, 3): "fp8_e4m3", (5, 2): "fp8_e5m2", (8, 7): "bf16", (5, 10): "fp16", (2, 1): "fp4_e2m1", (8, 0): "fp8_e8m0", (8, 23): "fp32",
     }.get((exponent, mantissa))  # fmt: skip
@@ -45,7 +52,9 @@ def decode(name: str) -> KernelName | None:
     """The decoded name, or None where it is not of these grammars."""
     if "arlin" in name and (found := _MARLIN.match(name)):
         return _marlin(name, found)
-    if "machete::" in name and name.lstrip("void ").startswith(("machete::", "cutlass::device_kernel<machete", "cutlass::device_kernel")):
+    if "machete::" in name and name.lstrip("void ").startswith(
+        ("machete::", "cutlass::device_kernel<machete", "cutlass::device_kernel")
+    ):
         return _machete(name)
     if found := _GPTQ.match(name):
         return _gptq(name, found)
@@ -53,7 +62,8 @@ def decode(name: str) -> KernelName | None:
         return _weight_only(name, "awq", found[1], "uint4", "vllm.marlin")
     if _QSERVE.match(name):
         build = KernelBuilder(name, "qserve", "gemm")
-        build.dtype("a", "int8"), build.dtype("b", "int4"), build.dtype("out", "fp16")
+        for key, word in (("a", "int8"), ("b", "int4"), ("out", "fp16")):
+            build.dtype(key, word)
         build.tile = tuple(n for a in read(name).arguments[:2] if (n := integer(a)))
         build.family, build.portable = "sgl.qserve", _from(80)
         build.sentence = "QServe GEMM: 4-bit weights, INT8 activations"
@@ -81,7 +91,7 @@ def _marlin(name: str, found: re.Match[str]) -> KernelName:
             rest.append(number)
     if found[2] != "Marlin":
         build.op = "weight repacking" if "repack" in found[2] else "permutation" if "permute" in found[2] else build.op
-        words = words or [w for w in found_in(" ".join(spelled.parameters))][:1] or (["int32"] if spelled.parameters else [])
+        words = words or found_in(" ".join(spelled.parameters))[:1] or (["int32"] if spelled.parameters else [])
         if "repack" in found[2] and len(rest) > 1:
             words = [f"uint{rest[1]}"]
     a = words[0] if words else None
@@ -91,8 +101,9 @@ def _marlin(name: str, found: re.Match[str]) -> KernelName:
     build.dtype("out", a if found[2] == "Marlin" else None)
     if found[2] == "Marlin" and len(rest) >= 4:
         build.tile = (16 * rest[1], 16 * rest[2], 16 * rest[3])
-    build.sentence = f"Marlin{' MoE' if 'moe' in found[1] else ''} {'GEMM' if found[2] == 'Marlin' else found[2].replace('_', ' ')}" + (
-        f": {b} weights, {a} activations" if a and b else ""
+    build.sentence = (
+        f"Marlin{' MoE' if 'moe' in found[1] else ''} {'GEMM' if found[2] == 'Marlin' else found[2].replace('_', ' ')}"
+        + (f": {b} weights, {a} activations" if a and b else "")
     )
     return build.done()
 
@@ -100,7 +111,9 @@ def _marlin(name: str, found: re.Match[str]) -> KernelName:
 def _machete(name: str) -> KernelName:
     build = KernelBuilder(name, "machete", "gemm")
     types = found_in(name)
-    for key, word in zip(("a", "b", "out"), [*(t for t in types if t in ("bf16", "fp16"))][:1] + [t for t in types if "int" in t][:1]):
+    for key, word in zip(
+        ("a", "b", "out"), [*(t for t in types if t in ("bf16", "fp16"))][:1] + [t for t in types if "int" in t][:1]
+    ):
         build.dtype(key, word)
     build.arch("sm_90a")
     build.family = "vllm.machete"
@@ -114,7 +127,15 @@ def _gptq(name: str, found: re.Match[str]) -> KernelName:
 
 
 def _weight_only(name: str, grammar: str, function: str, weights: str, family: str) -> KernelName:
-    build = KernelBuilder(name, grammar, "gemm" if "gemm" in function else "dequantization" if "recon" in function or "deq" in function else "weight shuffling")
+    build = KernelBuilder(
+        name,
+        grammar,
+        "gemm"
+        if "gemm" in function
+        else "dequantization"
+        if "recon" in function or "deq" in function
+        else "weight shuffling",
+    )
     types = found_in(name)
     build.dtype("a", next((t for t in types if t in ("bf16", "fp16")), "fp16"))
     build.dtype("b", weights)

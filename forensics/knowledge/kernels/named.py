@@ -65,7 +65,9 @@ def decode(name: str) -> KernelName | None:
     oldest = library.oldest if library else None
     if oldest:
         build.portable = tuple(sm for sm in sms("nvidia") if int(sm[3:]) >= oldest)
-    build.family = library.family if library and library.family else row.family if row and "moe_kernel" in path else None
+    build.family = (
+        library.family if library and library.family else row.family if row and "moe_kernel" in path else None
+    )
     owner = f"{library.word} " if library else ""
     build.sentence = f"{owner}{build.op}: {spelled.function.strip('_').replace('_', ' ')}"
     return build.done()

@@ -1,7 +1,7 @@
 """Collects what a decoder reads of a name. In: facts one by one; out: a finished `KernelName` with GPUs and sentence. Sample:
 
-    build = KernelBuilder("bmm_…_sm100f", "trtllm_gen_bmm", "batched gemm"); build.arch("sm_100f"); build.done().runs_on
-    -> ("sm_100", "sm_103", "sm_107")
+build = KernelBuilder("bmm_…_sm100f", "trtllm_gen_bmm", "batched gemm"); build.arch("sm_100f"); build.done().runs_on
+-> ("sm_100", "sm_103", "sm_107")
 """
 
 from __future__ import annotations

@@ -63,7 +63,11 @@ def _nccl(name: str, grammar: str, found: re.Match[str]) -> KernelName:
     nvls = "NVLS" in (groups.get("algo") or "")
     build.family = "nccl.symk" if grammar == "nccl_symmetric" else "nccl.nvls" if nvls else "nccl.ring_tree"
     build.portable = tuple(sm for sm in sms("nvidia") if int(sm[3:]) >= (90 if nvls or "sym" in grammar else 50))
-    how = f" by {groups['algo'].lower().replace('_', ' ')}, protocol {groups.get('proto') or '?'}" if groups.get("algo") else ""
+    how = (
+        f" by {groups['algo'].lower().replace('_', ' ')}, protocol {groups.get('proto') or '?'}"
+        if groups.get("algo")
+        else ""
+    )
     build.sentence = f"NCCL {op}{how}; while it runs it waits for its peers"
     return build.done()
 
@@ -80,7 +84,9 @@ def _custom(name: str, found: re.Match[str]) -> KernelName:
     if "fusion" in name or "lamport" in name:
         build.family = "fi.trtllm_allreduce_fusion"
     build.portable = tuple(sm for sm in sms("nvidia") if int(sm[3:]) >= 70)
-    build.sentence = f"custom all-reduce of {found['space'].rstrip(':') or 'an engine'}: {found['function'].replace('_', ' ')}"
+    build.sentence = (
+        f"custom all-reduce of {found['space'].rstrip(':') or 'an engine'}: {found['function'].replace('_', ' ')}"
+    )
     return build.done()
 
 
@@ -91,5 +97,7 @@ def _deepep(name: str, found: re.Match[str]) -> KernelName:
         build.dtype("a", types[0])
     build.family = "deepep.low_latency" if found["space"] == "internode_ll" else "deepep.normal"
     build.portable = tuple(sm for sm in sms("nvidia") if int(sm[3:]) >= 90)
-    build.sentence = f"DeepEP {found['space'].replace('_', ' ')} {found['function'].replace('_', ' ')}; it waits for its peers"
+    build.sentence = (
+        f"DeepEP {found['space'].replace('_', ' ')} {found['function'].replace('_', ' ')}; it waits for its peers"
+    )
     return build.done()

@@ -1,12 +1,12 @@
 """Decodes kernels of AMD's libraries. In: a kernel name; out: `KernelName` or None. Grammar:
 
-    Tensile   Cijk_<A layout>_<B layout>_<types>_<flags>_MT<M>x<N>x<K>_MI<m>x<n>x<k>x<b>_…[_ISA<arch>]_…
-              types: "HHS" (in, out, compute) or one letter; letters H fp16, B bf16, S fp32, D fp64, I8/I int8, F8 fp8, B8 bf8, C, Z
-    CK        [_ZN…] ck::kernel_<op>_…<…types…> | ck_tile::kentry<…FmhaFwdKernel<…>> | ck_tile::…
-    AITER     aiter::<function>… | fmoe_<types>_… | mla_dec_stage1_<type>_a16w16_… | fmha_fwd_hd128_bf16_causal…
-    MIOpen    miopenSp3AsmConv…, gridwise_convolution…, Op…
+Tensile   Cijk_<A layout>_<B layout>_<types>_<flags>_MT<M>x<N>x<K>_MI<m>x<n>x<k>x<b>_…[_ISA<arch>]_…
+          types: "HHS" (in, out, compute) or one letter; letters H fp16, B bf16, S fp32, D fp64, I8/I int8, F8 fp8, B8 bf8, C, Z
+CK        [_ZN…] ck::kernel_<op>_…<…types…> | ck_tile::kentry<…FmhaFwdKernel<…>> | ck_tile::…
+AITER     aiter::<function>… | fmoe_<types>_… | mla_dec_stage1_<type>_a16w16_… | fmha_fwd_hd128_bf16_causal…
+MIOpen    miopenSp3AsmConv…, gridwise_convolution…, Op…
 
-    Cijk_Alik_Bljk_HHS_BH_MT128x128x32_MI16x16x16x1_SN_… -> gemm, a fp16, b fp16, out fp16, acc fp32, tile (128, 128, 32)
+Cijk_Alik_Bljk_HHS_BH_MT128x128x32_MI16x16x16x1_SN_… -> gemm, a fp16, b fp16, out fp16, acc fp32, tile (128, 128, 32)
 """
 
 from __future__ import annotations
@@ -21,7 +21,16 @@ from forensics.model import KernelName
 _TENSILE = re.compile(r"Cijk_(?P<a>A\w{3,4})_(?P<b>B\w{3,4})_(?P<types>[A-Z0-9]{1,8}?)_(?P<rest>\w+)")
 _TILE = re.compile(r"MT(\d+)x(\d+)x(\d+)")
 _ISA = re.compile(r"ISA(\d{2,4}[a-f]?)|gfx([0-9a-f]{3,4})")
-_LETTER = {"H": "fp16", "B": "bf16", "S": "fp32", "D": "fp64", "I": "int32", "C": "complex64", "Z": "complex128", "X": "tf32"}
+_LETTER = {
+    "H": "fp16",
+    "B": "bf16",
+    "S": "fp32",
+    "D": "fp64",
+    "I": "int32",
+    "C": "complex64",
+    "Z": "complex128",
+    "X": "tf32",
+}
 _TYPES = re.compile(r"F8B8|B8F8|F8N|B8N|F8|B8|I8|4xi8|[HBSDICZX]")
 _CK = re.compile(r"(?:void )?(?:_ZN)?\d{0,2}(ck(?:_tile)?)(?:::|\d)(\w+)")
 _AITER = re.compile(
@@ -47,7 +56,17 @@ def decode(name: str) -> KernelName | None:
 def _tensile(name: str, found: re.Match[str]) -> KernelName:
     build = KernelBuilder(name, "tensile", "gemm")
     letters = _TYPES.findall(found["types"])
-    words = [{"F8": "fp8_e4m3", "F8N": "fp8_e4m3fnuz", "B8": "fp8_e5m2", "B8N": "fp8_e5m2", "I8": "int8", "4xi8": "int8"}.get(t, _LETTER.get(t[0])) for t in letters]
+    words = [
+        {
+            "F8": "fp8_e4m3",
+            "F8N": "fp8_e4m3fnuz",
+            "B8": "fp8_e5m2",
+            "B8N": "fp8_e5m2",
+            "I8": "int8",
+            "4xi8": "int8",
+        }.get(t, _LETTER.get(t[0]))
+        for t in letters
+    ]
     if words:
         build.dtype("a", words[0])
         build.dtype("b", words[0] if len(words) < 4 else words[1])
@@ -65,7 +84,9 @@ def _tensile(name: str, found: re.Match[str]) -> KernelName:
 
 
 def _typed(build: KernelBuilder, name: str) -> None:
-    words = [w for t in _TOKEN.findall(name) if (w := canonical(t.lower()))] or [t for t in found_in(name) if t not in ("int32", "int64", "bool")]
+    words = [w for t in _TOKEN.findall(name) if (w := canonical(t.lower()))] or [
+        t for t in found_in(name) if t not in ("int32", "int64", "bool")
+    ]
     attention = build.op.startswith("attention")
     for key in ("q", "kv", "out") if attention else ("a", "b"):
         build.dtype(key, words[0] if words else None)
@@ -75,7 +96,17 @@ def _typed(build: KernelBuilder, name: str) -> None:
 
 def _aiter(name: str, found: re.Match[str]) -> KernelName:
     function = found["space"] or found["bare"]
-    op = "attention (MLA)" if "mla" in function else "attention" if "fmha" in function or function.startswith("pa_") else "moe gemm" if "moe" in function else "gemm" if "gemm" in function or "mm" in function else function.replace("_", " ")
+    op = (
+        "attention (MLA)"
+        if "mla" in function
+        else "attention"
+        if "fmha" in function or function.startswith("pa_")
+        else "moe gemm"
+        if "moe" in function
+        else "gemm"
+        if "gemm" in function or "mm" in function
+        else function.replace("_", " ")
+    )
     build = KernelBuilder(name, "aiter", op)
     _typed(build, name)
     gfx = re.search(r"gfx([0-9a-f]{3,4})", name)
@@ -90,7 +121,19 @@ def _aiter(name: str, found: re.Match[str]) -> KernelName:
 
 def _ck(name: str, found: re.Match[str]) -> KernelName:
     lowered = name.lower()
-    op = "attention" if "fmha" in lowered else "moe gemm" if "moe" in lowered else "gemm" if "gemm" in lowered else "normalization" if "norm" in lowered else "convolution" if "conv" in lowered else "kernel"
+    op = (
+        "attention"
+        if "fmha" in lowered
+        else "moe gemm"
+        if "moe" in lowered
+        else "gemm"
+        if "gemm" in lowered
+        else "normalization"
+        if "norm" in lowered
+        else "convolution"
+        if "conv" in lowered
+        else "kernel"
+    )
     build = KernelBuilder(name, "composable_kernel", op)
     _typed(build, name)
     build.portable = ("gfx908", "gfx90a", "gfx942", "gfx950")

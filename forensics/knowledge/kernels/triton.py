@@ -1,11 +1,11 @@
 """Decodes Triton, Inductor and CuTe DSL names. In: a kernel name; out: `KernelName` or None. Grammar:
 
-    inductor   triton_<poi|red|per|tem|for|mm|bmm>_fused_<aten ops joined by _>[_<n>]     pointwise, reduction, persistent reduction, template, foreach
-    ogs        _[p_]matmul_ogs_<layouts>_<OUT>x<A>x<B>_<M>x<N>x<K>x<split>[_<epilogue>]     triton_kernels MoE (gpt-oss)
-    cute       kernel_cutlass_<function>_<module…>_object_at__…tensorptr<type>…            CuTe DSL
-    named      functions of the engines, by the words table (signatures/facts/kernel_ops.toml)
+inductor   triton_<poi|red|per|tem|for|mm|bmm>_fused_<aten ops joined by _>[_<n>]     pointwise, reduction, persistent reduction, template, foreach
+ogs        _[p_]matmul_ogs_<layouts>_<OUT>x<A>x<B>_<M>x<N>x<K>x<split>[_<epilogue>]     triton_kernels MoE (gpt-oss)
+cute       kernel_cutlass_<function>_<module…>_object_at__…tensorptr<type>…            CuTe DSL
+named      functions of the engines, by the words table (signatures/facts/kernel_ops.toml)
 
-    triton_per_fused__to_copy_add_mean_mul_pow_rsqrt_3 -> persistent reduction over to_copy, add, mean, mul, pow, rsqrt
+triton_per_fused__to_copy_add_mean_mul_pow_rsqrt_3 -> persistent reduction over to_copy, add, mean, mul, pow, rsqrt
 """
 
 from __future__ import annotations
@@ -17,9 +17,15 @@ from forensics.knowledge.kernels.dtypes import canonical
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_INDUCTOR = re.compile(r"triton_(poi|red|per|tem|for|mm|bmm|unk|flex_attention|flex_decoding|convolution\w*)_?(?:fused_)?(\w*?)(?:_(\d+))?(?:_kernel)?\Z")
-_OGS = re.compile(r"_(p_)?matmul_ogs(?:_(?P<layout>[A-Z]{2,3}))?_(?P<out>\w+?)x(?P<a>\w+?)x(?P<b>\w+?)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)x(?P<split>\d+)(?P<rest>\w*)\Z")
-_CUTE = re.compile(r"kernel_cutlass_(?P<function>\w+?)_(?:object_at_|tensor|___|Tensor|0{4})|kernel_cutlass_(?P<rest>\w+)")
+_INDUCTOR = re.compile(
+    r"triton_(poi|red|per|tem|for|mm|bmm|unk|flex_attention|flex_decoding|convolution\w*)_?(?:fused_)?(\w*?)(?:_(\d+))?(?:_kernel)?\Z"
+)
+_OGS = re.compile(
+    r"_(p_)?matmul_ogs(?:_(?P<layout>[A-Z]{2,3}))?_(?P<out>\w+?)x(?P<a>\w+?)x(?P<b>\w+?)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)x(?P<split>\d+)(?P<rest>\w*)\Z"
+)
+_CUTE = re.compile(
+    r"kernel_cutlass_(?P<function>\w+?)_(?:object_at_|tensor|___|Tensor|0{4})|kernel_cutlass_(?P<rest>\w+)"
+)
 _PTR = re.compile(r"ptr(bf16|f16|f32|f8E4M3FN|f8E5M2|f8E8M0FNU|f4E2M1FN|i8|ui8|i32|i64)")
 _KIND = {
     "poi": "pointwise", "red": "reduction", "per": "persistent reduction", "tem": "template", "for": "foreach", "mm": "gemm",
@@ -66,9 +72,31 @@ def _ogs(name: str, found: re.Match[str]) -> KernelName:
 
 def _cute(name: str, found: re.Match[str]) -> KernelName:
     function = found["function"] or found["rest"]
-    op = next((word for key, word in (("moe", "moe gemm"), ("gemm", "gemm"), ("attn", "attention"), ("fmha", "attention"), ("mla", "attention (MLA)"), ("norm", "normalization")) if key in function.lower()), "kernel")
+    op = next(
+        (
+            word
+            for key, word in (
+                ("moe", "moe gemm"),
+                ("gemm", "gemm"),
+                ("attn", "attention"),
+                ("fmha", "attention"),
+                ("mla", "attention (MLA)"),
+                ("norm", "normalization"),
+            )
+            if key in function.lower()
+        ),
+        "kernel",
+    )
     build = KernelBuilder(name, "cute_dsl", op)
-    types = [w for t in _PTR.findall(name) if (w := canonical({"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "f8E8M0FNU": "ue8m0", "f4E2M1FN": "e2m1", "ui8": "u8"}.get(t, t)))]
+    types = [
+        w
+        for t in _PTR.findall(name)
+        if (
+            w := canonical(
+                {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "f8E8M0FNU": "ue8m0", "f4E2M1FN": "e2m1", "ui8": "u8"}.get(t, t)
+            )
+        )
+    ]
     for key, word in zip(("a", "b"), types):
         build.dtype(key, word)
     build.dtype("out", types[-1] if types else None)

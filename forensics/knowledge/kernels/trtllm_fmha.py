@@ -1,19 +1,19 @@
 """Decodes trtllm-gen attention names. In: a kernel name; out: `KernelName` or None. Grammar:
 
-    name    = [ "f" | "F" ] "mhaSm" target "Kernel_" types head layout mask [ page ] { flag } tile scheduler kind
-    target  = "100" | "100a" | "100f" | "103a" | "107a" ...
-    types   = ( "Q" dt "Kv" dt | "Qkv" dt ) "O" dt          dt = "E2m1" | "E4m3" | "E5m2" | "Fp16" | "Bfloat16" | "Int8"
-    head    = "H" n | "HQk" n "HV" n [ "HVPerCta" n ]        head dimensions; 576/512 and 192/128 are MLA
-    layout  = "PagedKv" | "SeparateQkv" | "ContiguousKv" | "PackedQkv"
-    mask    = "Dense" | "Causal" | "SlidingOrChunkedCausal" | "Custom" | "Sparse"
-    page    = "P" n                                         tokens a page
-    flag    = "StaticTokenSparse" | "MultiCtasKv" [ "Cga" | "GmemSep" ] | "VarSeq" | "SkipsSoftmax" | "2Cta" | ...
-    tile    = "Q" n "Kv" n
-    scheduler = "Static" | "Persistent"
-    kind    = "Context" (prefill) | "SwapsAbForGen" | "KeepsAbForGen" (decode) | "ForGen" | "SpecDecodingGeneration"
+name    = [ "f" | "F" ] "mhaSm" target "Kernel_" types head layout mask [ page ] { flag } tile scheduler kind
+target  = "100" | "100a" | "100f" | "103a" | "107a" ...
+types   = ( "Q" dt "Kv" dt | "Qkv" dt ) "O" dt          dt = "E2m1" | "E4m3" | "E5m2" | "Fp16" | "Bfloat16" | "Int8"
+head    = "H" n | "HQk" n "HV" n [ "HVPerCta" n ]        head dimensions; 576/512 and 192/128 are MLA
+layout  = "PagedKv" | "SeparateQkv" | "ContiguousKv" | "PackedQkv"
+mask    = "Dense" | "Causal" | "SlidingOrChunkedCausal" | "Custom" | "Sparse"
+page    = "P" n                                         tokens a page
+flag    = "StaticTokenSparse" | "MultiCtasKv" [ "Cga" | "GmemSep" ] | "VarSeq" | "SkipsSoftmax" | "2Cta" | ...
+tile    = "Q" n "Kv" n
+scheduler = "Static" | "Persistent"
+kind    = "Context" (prefill) | "SwapsAbForGen" | "KeepsAbForGen" (decode) | "ForGen" | "SpecDecodingGeneration"
 
-    fmhaSm100fKernel_QkvE4m3OBfloat16HQk576HV512PagedKvDenseP32MultiCtasKvCgaVarSeqQ8Kv128StaticSwapsAbForGen
-    -> attention (decode), q and kv fp8_e4m3, out bf16, head (576, 512), tile (8, 128), archs ("sm_100f",)
+fmhaSm100fKernel_QkvE4m3OBfloat16HQk576HV512PagedKvDenseP32MultiCtasKvCgaVarSeqQ8Kv128StaticSwapsAbForGen
+-> attention (decode), q and kv fp8_e4m3, out bf16, head (576, 512), tile (8, 128), archs ("sm_100f",)
 """
 
 from __future__ import annotations
@@ -36,8 +36,19 @@ _FLAG = re.compile(
     r"|(?P<word>VarSeq|SkipsSoftmax|StaticTokenSparse|TokenSparse|2Cta\w{0,6}?(?=[A-Z]|$))|(?P<sched>Static|Persistent)"
     r"|(?P<kind>Context|SwapsAbForGen|KeepsAbForGen|SpecDecodingGeneration|ForGen|Generation)|(?P<other>[A-Z][a-z0-9]+|\w)"
 )
-_LAYOUT = {"PagedKv": "paged KV", "SeparateQkv": "separate Q, K, V", "ContiguousKv": "contiguous KV", "PackedQkv": "packed QKV"}
-_MASK = {"Dense": "no mask", "Causal": "causal", "SlidingOrChunkedCausal": "sliding window or chunked causal", "Custom": "custom mask", "Sparse": "sparse"}
+_LAYOUT = {
+    "PagedKv": "paged KV",
+    "SeparateQkv": "separate Q, K, V",
+    "ContiguousKv": "contiguous KV",
+    "PackedQkv": "packed QKV",
+}
+_MASK = {
+    "Dense": "no mask",
+    "Causal": "causal",
+    "SlidingOrChunkedCausal": "sliding window or chunked causal",
+    "Custom": "custom mask",
+    "Sparse": "sparse",
+}
 
 
 def decode(name: str) -> KernelName | None:

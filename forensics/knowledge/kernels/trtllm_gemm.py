@@ -44,7 +44,14 @@ _WORDS = {
     "tma": "routed loads (TMA)", "rgTma": "routed loads (TMA)", "tokSfA": "per-token scale of A", "tokSfB": "per-token scale of B",
     "perTokSf": "per-token scale", "noShflA": "unshuffled A",
 }  # fmt: skip
-_ACTIVATION = {"swiGlu": "SwiGLU", "geGlu": "GeGLU", "GatedAct": "a gated activation", "relu2": "ReLU²", "silu": "SiLU", "gelu": "GELU"}
+_ACTIVATION = {
+    "swiGlu": "SwiGLU",
+    "geGlu": "GeGLU",
+    "GatedAct": "a gated activation",
+    "relu2": "ReLU²",
+    "silu": "SiLU",
+    "gelu": "GELU",
+}
 
 
 def decode(name: str) -> KernelName | None:
@@ -58,7 +65,9 @@ def decode(name: str) -> KernelName | None:
         batched, end = kind.startswith("Batched"), head.end() - 1
     else:
         return None
-    build = KernelBuilder(name, "trtllm_gen_bmm" if batched else "trtllm_gen_gemm", "batched gemm" if batched else "gemm")
+    build = KernelBuilder(
+        name, "trtllm_gen_bmm" if batched else "trtllm_gen_gemm", "batched gemm" if batched else "gemm"
+    )
     for key, spelled in (("a", a), ("b", b), ("out", out), ("acc", acc)):
         build.dtype(key, canonical(spelled))
     if cast:
@@ -96,7 +105,13 @@ def _read_options(text: str, build: KernelBuilder) -> None:
             words.append(_WORDS.get(groups["word"], groups["word"]))
         else:
             key, value = next(iter(groups.items()))
-            key = {"et": "epilogue_tile", "split": "split_k", "slice": "slice_k", "act": "activation", "sched": "schedule"}.get(key, key)
+            key = {
+                "et": "epilogue_tile",
+                "split": "split_k",
+                "slice": "slice_k",
+                "act": "activation",
+                "sched": "schedule",
+            }.get(key, key)
             build.extra[key] = int(value) if value.isdigit() else value.removeprefix("s") if key == "stages" else value
     build.extra["options"] = tuple(words)
 

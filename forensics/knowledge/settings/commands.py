@@ -31,9 +31,10 @@ _FLAG = re.compile(r"-{1,2}[A-Za-z][\w.\-]{0,80}(=|\Z)")
 #: "vllm serve <model> [options]": how to call it, not a call
 _PLACEHOLDER = re.compile(r"<[a-z_ |-]{2,30}>|\[(?:options|OPTIONS|args|flags|-h)\]")
 _VARIABLE = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
-_LEADING = re.compile(
-    r"(?:^|[\s$#>+`\"'|;&(:])((?:(?:export |env |sudo |exec |nohup |time |then )|[A-Z][A-Z0-9_]{2,60}=(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^\s\"']{0,300})\s+)*)\Z"
-)
+_ASSIGNED = r"[A-Z][A-Z0-9_]{2,60}=(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^\s\"']{0,300})\s+"
+#: what may stand before the program: variables, sudo and the like
+_LEADING = re.compile(rf"(?:^|[\s$#>+`\"'|;&(:])((?:(?:export |env |sudo |exec |nohup |time |then )|{_ASSIGNED})*)\Z")
+_MAX_LEADING = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,9 @@ class Command:
         for index, word in enumerate(self.words):
             if variable := _VARIABLE.fullmatch(word):
                 before = self.words[index - 1] if index else ""
-                if before in ("-e", "--env", "-x", "env") or all(_VARIABLE.fullmatch(w) or w in ("env", "export") for w in self.words[:index]):
+                if before in ("-e", "--env", "-x", "env") or all(
+                    _VARIABLE.fullmatch(w) or w in ("env", "export") for w in self.words[:index]
+                ):
                     found[variable[1]] = variable[2]
             elif word.startswith("--env=") and (variable := _VARIABLE.fullmatch(word[6:])):
                 found[variable[1]] = variable[2]
@@ -64,7 +67,9 @@ class Command:
 def command_rules() -> tuple[LineRule, ...]:
     """One row a launcher."""
     return tuple(
-        LineRule(tuple(row["anchor"]), re.compile(row["pattern"]), None, "", 0, {"kind": row["kind"], "after": 30, **row})
+        LineRule(
+            tuple(row["anchor"]), re.compile(row["pattern"]), None, "", 0, {"kind": row["kind"], "after": 30, **row}
+        )
         for row in table("facts/launchers")["launcher"]
     )
 
@@ -83,14 +88,16 @@ def commands(seen: Sightings) -> list[Command]:
             start = raw.find(match.found[0])
         if start < 0:
             continue
-        if lead := _LEADING.search(raw[:start]):
+        if lead := _LEADING.search(raw, max(0, start - _MAX_LEADING), start):
             start = lead.start(1)
-        text, last = _whole(seen.intake, match.index, raw[start:])
+        text, last = _whole(seen.intake, match.at, raw[start:])
         words = _words(text)
         if not _is_command(words, match.rule) or text in texts:
             continue
         texts.add(text)
-        found.append(Command(text, str(match.rule.fields["kind"]), words, Span(match.line.source, match.line.number, last)))
+        found.append(
+            Command(text, str(match.rule.fields["kind"]), words, Span(match.line.source, match.line.number, last))
+        )
     found.sort(key=lambda c: (c.span.source, c.span.first_line, -len(c.text)))
     outer: list[Command] = []
     for command in found:
@@ -133,7 +140,8 @@ def _is_command(words: Sequence[str], rule: LineRule) -> bool:
     if any(_PLACEHOLDER.fullmatch(word) for word in words):
         return False
     flags = sum(1 for word in words[1:] if _FLAG.match(word))
-    return flags > 0 or (bool(rule.fields.get("bare")) and 2 <= len(words) <= 5)
+    named = any(re.search(r"[/.\d_-]", word) for word in words[-1:])
+    return flags > 0 or (bool(rule.fields.get("bare")) and 2 <= len(words) <= 5 and named)
 
 
 def asked(command: Command) -> Iterator[Setting]:
@@ -166,8 +174,16 @@ _MODEL_FIRST = ("vllm", "trtllm", "sglang-serve")
 def _program_arguments(command: Command) -> int:
     """Where the program's own arguments start: behind a container's image, behind "serve"."""
     words = command.words
+    if words[0].startswith("-"):
+        return 0
     for index, word in enumerate(words):
-        if word in ("serve", "bench") and index and words[index - 1].rsplit("/", 1)[-1] in ("vllm", "trtllm-serve", "sglang"):
+        if word == "-m" and "python" in words[index - 1] and index:
+            return index + 2
+        if (
+            word in ("serve", "bench")
+            and index
+            and words[index - 1].rsplit("/", 1)[-1] in ("vllm", "trtllm-serve", "sglang")
+        ):
             return index + 1
         if word.rsplit("/", 1)[-1] == "trtllm-serve":
             return index + 1

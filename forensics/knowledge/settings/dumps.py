@@ -40,7 +40,9 @@ _DUMPS = (
     _rule("asked", r"\bArgs \{ ", "Args { "),
     _rule("resolved", r"LLM engine \(v[^)]{1,80}\) with config: ", "LLM engine (v"),
 )
-_LISTED = _rule("asked", r"^.{0,80}?\s{1,4}([A-Za-z_]\w{1,60}) \.{2,60} (\S.{0,300})$", "- arguments -", lines=600, after=600)
+_LISTED = _rule(
+    "asked", r"^.{0,80}?\s{1,4}([A-Za-z_]\w{1,60}) \.{2,60} (\S.{0,300})$", "- arguments -", lines=600, after=600
+)
 _WORLD = _rule(
     "resolved",
     r"using world size: (?P<world_size>\d+), data-parallel.size: (?P<data_parallel_size>\d+),"

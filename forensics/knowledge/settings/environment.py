@@ -55,8 +55,8 @@ def _all(seen: Sightings, launched: list[Command]) -> Iterator[Setting]:
     covered = [command.span for command in launched]
     read: set[int] = set()
     for match in seen.matches(plain):
-        if match.index not in read and not any(span.overlaps(match.span) for span in covered):
-            read.add(match.index)
+        if match.at not in read and not any(span.overlaps(match.span) for span in covered):
+            read.add(match.at)
             yield from _of_line(match.line, match.rule)
     for match in seen.matches([by_library]):
         yield _setting(match.found[1], match.found[2].rstrip("."), match.span)

@@ -1,7 +1,7 @@
 """Canonical names of settings. In: a flag or key as spelled; out: name and component. Sample:
 
-    canonical("--speculative-moe-runner-backend") -> ("moe_runner_backend", "draft_model")
-    canonical("tp_size") -> ("tensor_parallel_size", None)            canonical("--my-own-flag") -> None
+canonical("--speculative-moe-runner-backend") -> ("moe_runner_backend", "draft_model")
+canonical("tp_size") -> ("tensor_parallel_size", None)            canonical("--my-own-flag") -> None
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ def canonical(spelled: str) -> Name | None:
     if spelled.startswith("-") and not spelled.startswith("--"):
         return short.get(spelled[1:]) or long.get(plain(spelled))
     return long.get(plain(spelled))
-
-
 
 
 @cache

@@ -36,7 +36,7 @@ def resolved(seen: Sightings) -> Iterator[Setting]:
     """Choices and observations in the log's order, a rank's repetition of another's left out."""
     marks = _draft_marks(seen)
     once: set[tuple[object, ...]] = set()
-    found = sorted(seen.matches(rules("resolved_lines")), key=lambda m: m.index)
+    found = sorted(seen.matches(rules("resolved_lines")), key=lambda m: m.at)
     for match in found:
         fields = match.rule.fields
         groups = match.found.groupdict()
