@@ -1,6 +1,6 @@
 """A bug report ready to be filed. In: `Plan`, an outcome where there is one; out: Markdown. Sample:
 
-    issue(plan, outcome) -> "### Triton GEMM … : out of resource: shared memory…\\n\\n**What happens** …"
+issue(plan, outcome) -> "### Triton GEMM … : out of resource: shared memory…\\n\\n**What happens** …"
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def _environment(plan: Plan, outcome: ReproOutcome | None) -> str:
     if gpu:
         rows.append(("GPU of the run", f"{gpu.get('name')} ({gpu.get('sm')}), {gpu.get('count')} visible"))
     rows += [(f"{name} in the log", version) for name, version in case.versions.items()]
-    rows += [(f"{name} of the run", row.get("found") or "not installed") for name, row in (run.get("versions") or {}).items()]
+    rows += [
+        (f"{name} of the run", row.get("found") or "not installed") for name, row in (run.get("versions") or {}).items()
+    ]
     return "| | |\n|---|---|\n" + "".join(f"| {_cell(name)} | {_cell(value)} |\n" for name, value in rows)
 
 
@@ -49,8 +51,16 @@ def issue(plan: Plan, outcome: ReproOutcome | None = None) -> str:
     case = plan.case
     error = f"{case.root_type or case.type or 'failure'}: {case.root_message}".strip()
     first = error.splitlines()[0][:200] if error else case.title
-    parts = [f"### {_cell(plan.recipe.title)}: {_cell(first)}\n", f"**What happens.** {_cell(case.title)}\n", _fenced(error[:4000])]
-    parts.append(_SAID[outcome.outcome] + f" ({_cell(outcome.why)})\n" if outcome else "The script below calls the op alone. It was not run.\n")
+    parts = [
+        f"### {_cell(plan.recipe.title)}: {_cell(first)}\n",
+        f"**What happens.** {_cell(case.title)}\n",
+        _fenced(error[:4000]),
+    ]
+    parts.append(
+        _SAID[outcome.outcome] + f" ({_cell(outcome.why)})\n"
+        if outcome
+        else "The script below calls the op alone. It was not run.\n"
+    )
     if outcome and outcome.aspects:
         rows = "".join(
             f"| {_cell(a.name)} | {_cell(a.expected)} | {_cell(a.observed)} | {'yes' if a.same else 'no' if a.same is False else '?'} |\n"

@@ -1,6 +1,6 @@
 """What repro needs to know of a failure. In: an `Incident`, or a JSON report; out: `Case`. Sample:
 
-    case_of_report({"schema": "forensics-report/1", …}) -> Case(category="arch_mismatch", type="RuntimeError", messages=("No supported…",), …)
+case_of_report({"schema": "forensics-report/1", …}) -> Case(category="arch_mismatch", type="RuntimeError", messages=("No supported…",), …)
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ def case_of_incident(incident: Incident, lines: Iterable[Text] = ()) -> Case:
         texts += [Text(message) for message in (primary.root_message, primary.message) if message]
         texts += _failure_texts(primary, names)
         for raised in primary.chain:
-            symbols += [part for frame in raised.frames for part in (frame.function, frame.file or "", frame.code or "")]
+            symbols += [
+                part for frame in raised.frames for part in (frame.function, frame.file or "", frame.code or "")
+            ]
         symbols += [part for frame in primary.frames for part in (frame.function, frame.file or "", frame.code or "")]
         symbols += [primary.kernel.name] if primary.kernel else []
     for finding in incident.findings:
@@ -135,13 +137,19 @@ def case_of_incident(incident: Incident, lines: Iterable[Text] = ()) -> Case:
 
 def case_of_report(report: Mapping[str, Any], lines: Iterable[Text] = ()) -> Case:
     """The case of a JSON report (schema forensics-report/1). Raises UsageError where it is not one."""
-    if str(report.get("schema", "")).split("/")[0] != "forensics-report" or not isinstance(report.get("verdict"), Mapping):
-        raise UsageError("this is not a forensics report", help="give a log, or what `forensics analyze --format json` printed")
+    if str(report.get("schema", "")).split("/")[0] != "forensics-report" or not isinstance(
+        report.get("verdict"), Mapping
+    ):
+        raise UsageError(
+            "this is not a forensics report", help="give a log, or what `forensics analyze --format json` printed"
+        )
     verdict, primary = report["verdict"], report.get("primary") or {}
     device, kernel, collective = report.get("device") or {}, primary.get("kernel") or {}, report.get("collective") or {}
     messages = [_text(primary.get("root_message")), _text(primary.get("message"))]
     messages += [_text(link.get("message")) for link in primary.get("chain") or ()]
-    frames = [frame for link in primary.get("chain") or () for frame in link.get("frames") or ()] + list(primary.get("frames") or ())
+    frames = [frame for link in primary.get("chain") or () for frame in link.get("frames") or ()] + list(
+        primary.get("frames") or ()
+    )
     evidence = [*(primary.get("evidence") or ()), *(verdict.get("evidence") or ())]
     for finding in report.get("findings") or ():
         evidence += finding.get("evidence") or ()
@@ -152,14 +160,23 @@ def case_of_report(report: Mapping[str, Any], lines: Iterable[Text] = ()) -> Cas
             texts.append(Text(line, row.get("source"), first + offset if isinstance(first, int) else None))
     texts += [Text(_text(frame.get("code"))) for frame in frames if frame.get("code")]
     texts += [Text(_text(failure.get("root_message"))) for failure in report.get("failures") or ()]
-    known = {f"collective_{key}": Text(str(collective[key])) for key in ("op", "numel_in", "numel_out", "dtype", "timeout_ms") if collective.get(key) is not None}
+    known = {
+        f"collective_{key}": Text(str(collective[key]))
+        for key in ("op", "numel_in", "numel_out", "dtype", "timeout_ms")
+        if collective.get(key) is not None
+    }
     if device.get("sm"):
         known["sm"] = Text(str(device["sm"]))
     if report.get("world_size") is not None:
         known["world_size"] = Text(str(report["world_size"]))
     if collective and isinstance((verdict.get("rank") or {}).get("number"), int):
         known["culprit_rank"] = Text(str(verdict["rank"]["number"]))
-    symbols = [_text(part) for frame in frames for part in (frame.get("function"), frame.get("file"), frame.get("code")) if part]
+    symbols = [
+        _text(part)
+        for frame in frames
+        for part in (frame.get("function"), frame.get("file"), frame.get("code"))
+        if part
+    ]
     return Case(
         status=_text(report.get("status")),
         category=_text(verdict.get("category")),
@@ -179,7 +196,11 @@ def case_of_report(report: Mapping[str, Any], lines: Iterable[Text] = ()) -> Cas
         sm=device.get("sm"),
         device=device.get("name"),
         fingerprint=_text(primary.get("fingerprint")),
-        sources=tuple(_text(source.get("name")) for source in (report.get("coverage") or {}).get("sources") or () if isinstance(source, Mapping)),
+        sources=tuple(
+            _text(source.get("name"))
+            for source in (report.get("coverage") or {}).get("sources") or ()
+            if isinstance(source, Mapping)
+        ),
         signature=verdict.get("signature"),
     )
 

@@ -1,6 +1,6 @@
 """Which recipe answers a failure, and with which parameters. In: `Case`; out: `Choice`, `Parameter`s. Sample:
 
-    "out of resource: shared memory, Required: 655360, Hardware limit: 232448" -> triton-shared-memory, sign out-of-resource
+"out of resource: shared memory, Required: 655360, Hardware limit: 232448" -> triton-shared-memory, sign out-of-resource
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def _sign_of(recipe: Recipe, case: Case) -> tuple[Sign | None, int]:
     """The recipe's sign that stands nearest to the root cause, and what that is worth."""
     places = [(50, [case.root_message]), (45, case.messages), (30, [text.text for text in case.texts])]
     if case.root_type:
-        places.insert(1, (48, [f"{case.root_type}: {case.root_message}", f"{case.type}: {(case.messages or ('',))[-1]}"]))
+        places.insert(
+            1, (48, [f"{case.root_type}: {case.root_message}", f"{case.type}: {(case.messages or ('',))[-1]}"])
+        )
     for worth, texts in places:
         for sign in recipe.signs:
             if sign.categories and case.category not in sign.categories:
@@ -65,7 +67,10 @@ def rate(recipe: Recipe, case: Case) -> Choice | None:
         worth += 30 if symbol else 20
     elif sign is None:
         return None
-    parts = [f"the error says what sign {sign.id!r} looks for" if sign else "", f"{symbol} is on the way" if symbol else ""]
+    parts = [
+        f"the error says what sign {sign.id!r} looks for" if sign else "",
+        f"{symbol} is on the way" if symbol else "",
+    ]
     parts.append(f"op family {family}" if family and not symbol else "")
     return Choice(recipe, sign, worth + recipe.weight, ", ".join(part for part in parts if part))
 

@@ -1,6 +1,6 @@
 """What a GPU that is not here refuses at compile time. In: `Plan`, a target; out: `Compiled`. Sample:
 
-    compile_only(plan, "sm_120", limits) -> Compiled(target="sm_120", state="refused", kind="shared memory", shared_bytes=655360, limit_bytes=101376, …)
+compile_only(plan, "sm_120", limits) -> Compiled("sm_120", "refused", "…", "shared memory", 655360, 101376)
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ class Compiled:
     limit_bytes: int | None = None
 
 
-_STATES = {"works": "compiles", "reproduced": "refused", "different_failure": "cannot be tried", "cannot_try": "cannot be tried"}
+_STATES = {
+    "works": "compiles",
+    "reproduced": "refused",
+    "different_failure": "cannot be tried",
+    "cannot_try": "cannot be tried",
+}
 
 
 def compile_only(plan: Plan, target: str, limits: Limits, variant: str = "as-logged") -> Compiled:

@@ -72,19 +72,37 @@ def judge(plan: Plan, result: Mapping[str, Any], output: str) -> tuple[bool, str
     # the pipeline's word first: it named the log's error too; the script's own where the pipeline has none
     names = [_short(name) for name in (seen.root_type, seen.type, error.get("root_type"), error.get("type")) if name]
     there = _short(case.root_type or case.type)
-    message = bool(plan.sign.pattern.search(f"{seen.root_type}: {seen.root_message}\n{output}")) if plan.sign else masked(case.root_message)[:300] in masked(output)
+    message = (
+        bool(plan.sign.pattern.search(f"{seen.root_type}: {seen.root_message}\n{output}"))
+        if plan.sign
+        else masked(case.root_message)[:300] in masked(output)
+    )
     words = plan.recipe.symbols
     met = next((word for word in words if any(word in name for name in seen.symbols) or word in output), None)
     aspects = [
         Aspect("op", plan.recipe.op, met or plan.recipe.op, True if met or not words else None),
         Aspect("category", case.category, category, _same_category(case.category, category)),
         Aspect("root error", there, names[0] if names else None, None if hung else _same_type(there, names, plan)),
-        Aspect("message", f"sign {plan.sign.id}" if plan.sign else masked(case.root_message)[:120], masked(seen.root_message)[:120] or None, hung or message),
+        Aspect(
+            "message",
+            f"sign {plan.sign.id}" if plan.sign else masked(case.root_message)[:120],
+            masked(seen.root_message)[:120] or None,
+            hung or message,
+        ),
     ]
     if case.kernel_family and seen.kernel_family:
-        aspects.append(Aspect("kernel family", case.kernel_family, seen.kernel_family, case.kernel_family == seen.kernel_family))
+        aspects.append(
+            Aspect("kernel family", case.kernel_family, seen.kernel_family, case.kernel_family == seen.kernel_family)
+        )
     if case.fingerprint and seen.fingerprint:
-        aspects.append(Aspect("fingerprint", case.fingerprint, seen.fingerprint, True if case.fingerprint == seen.fingerprint else None))
+        aspects.append(
+            Aspect(
+                "fingerprint",
+                case.fingerprint,
+                seen.fingerprint,
+                True if case.fingerprint == seen.fingerprint else None,
+            )
+        )
     wrong = [aspect for aspect in aspects if aspect.same is False]
     why = "; ".join(f"{aspect.name} is {aspect.observed}, the log has {aspect.expected}" for aspect in wrong)
     return not wrong, why, tuple(aspects)

@@ -1,6 +1,6 @@
 """What stays of a message from run to run. In: text; out: text without numbers, addresses and white space. Sample:
 
-    "mat1 and mat2 shapes cannot be multiplied (4x8 and 16x8)" -> "mat# and mat# shapes cannot be multiplied (#x# and #x#)"
+"mat1 and mat2 shapes cannot be multiplied (4x8 and 16x8)" -> "mat# and mat# shapes cannot be multiplied (#x# and #x#)"
 """
 
 from __future__ import annotations

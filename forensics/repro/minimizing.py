@@ -42,20 +42,21 @@ class Minimum:
 def _smaller(spec: ParameterSpec, value: Any) -> list[Any]:
     """Candidates below a value, smallest first: the least, then ever closer to the value."""
     low = spec.minimum if spec.minimum is not None else 0
+    found: list[Any] = []
     if isinstance(value, float):
-        found, step = [], value
+        step = value
         while len(found) < 8 and step - low > max(abs(value), 1.0) / 64:
             found.append(value - (step - low))
             step = low + (step - low) / 2
         return [candidate for candidate in found if low <= candidate < value]
     low = int(low)
     if spec.shrink == "double":
-        found, candidate = [], max(low, 1)
+        candidate = max(low, 1)
         while candidate < value:
             found.append(candidate)
             candidate *= 2
         return found
-    found, gap = [], value - low
+    gap = value - low
     while gap > 0:
         found.append(value - gap)
         gap //= 2
@@ -79,7 +80,8 @@ def search(
 ) -> Minimum:
     """The search itself. probe: values -> (outcome, why); "reproduced" is the same failure. start is taken to fail."""
     deadline = time.monotonic() + seconds
-    values, tries, known = dict(start), [], {}
+    values, tries = dict(start), list[Try]()
+    known: dict[tuple[tuple[str, Any], ...], bool] = {}
     shrinkable = [spec for spec in specs if spec.shrink and not isinstance(start[spec.name], (bool, str))]
 
     def fails(candidate: dict[str, Any]) -> bool | None:
@@ -101,7 +103,7 @@ def search(
         moved = False
         for spec in shrinkable:
             # ascending would try every size; halving the distance finds the edge of a monotone failure and is checked below
-            while (candidates := _smaller(spec, values[spec.name])):
+            while candidates := _smaller(spec, values[spec.name]):
                 for candidate in candidates:
                     failed = fails({**values, spec.name: candidate})
                     if failed is None:
@@ -120,7 +122,12 @@ def search(
 
 
 def minimize(
-    plan: Plan, limits: Limits, *, target: str | None = None, seconds: float = 600.0, on_try: Callable[[Try], None] | None = None
+    plan: Plan,
+    limits: Limits,
+    *,
+    target: str | None = None,
+    seconds: float = 600.0,
+    on_try: Callable[[Try], None] | None = None,
 ) -> Minimum:
     """Minimizes a plan by running its script, or by compiling it for a target. The plan's own values are tried first."""
     text = render(plan)

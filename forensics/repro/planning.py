@@ -1,6 +1,6 @@
 """What to rebuild of a failure. In: an `Incident` or a JSON report; out: `Plan`. Sample:
 
-    plan(incident).contract -> {"recipe": "triton-shared-memory", "runnable": true, "reason": null}
+plan(incident).contract -> {"recipe": "triton-shared-memory", "runnable": true, "reason": null}
 """
 
 from __future__ import annotations
@@ -45,13 +45,25 @@ class Plan:
     @property
     def expected(self) -> dict[str, Any]:
         """What the script compares its failure with: recipe data where a sign is known, else the log's message without its numbers."""
-        known: dict[str, Any] = {"category": self.case.category, "hang": False, "signal": None, "types": [], "patterns": [], "message": None}
+        known: dict[str, Any] = {
+            "category": self.case.category,
+            "hang": False,
+            "signal": None,
+            "types": [],
+            "patterns": [],
+            "message": None,
+        }
         name = (self.case.root_type or self.case.type or "").rsplit(".", 1)[-1]
         types = {name} if name.isidentifier() and self.case.kind in ("python", "device_assert") else set()
         for pair in _SAME_TYPE:
             types |= set(pair) if types & set(pair) else set()
         if self.sign is not None:
-            known |= {"sign": self.sign.id, "patterns": [self.sign.pattern.pattern], "hang": self.sign.hang, "signal": self.sign.signal}
+            known |= {
+                "sign": self.sign.id,
+                "patterns": [self.sign.pattern.pattern],
+                "hang": self.sign.hang,
+                "signal": self.sign.signal,
+            }
             known["types"] = sorted(self.sign.types or types)
         else:
             known |= {"message": masked(self.case.root_message)[:300] or None, "types": sorted(types)}
@@ -64,7 +76,9 @@ class Plan:
         for name, value in given.items():
             spec = specs.get(name)
             if spec is None:
-                raise UsageError(f"recipe {self.recipe.id} has no parameter {name!r}", help=f"it has {', '.join(specs) or 'none'}")
+                raise UsageError(
+                    f"recipe {self.recipe.id} has no parameter {name!r}", help=f"it has {', '.join(specs) or 'none'}"
+                )
             if isinstance(spec.default, float) and isinstance(value, int) and not isinstance(value, bool):
                 value = float(value)
             if not spec.accepts(value):

@@ -1,6 +1,6 @@
 """Recipes: which op to rebuild, from which parameters, judged by which words. In: signatures/recipes/*.toml; out: `Recipe`. Sample:
 
-    triton_shared_memory.toml + triton_shared_memory.py -> Recipe(id="triton-shared-memory", signs=(Sign("out-of-resource", …),), …)
+triton_shared_memory.toml + triton_shared_memory.py -> Recipe(id="triton-shared-memory", signs=(Sign("out-of-resource", …),), …)
 """
 
 from __future__ import annotations
@@ -159,12 +159,13 @@ def read(row: dict[str, Any], where: str) -> Recipe:
     try:
         if unknown:
             raise ValueError(f"unknown key {unknown[0]!r}")
+        plain: dict[str, Any] = {key: tuple(row[key]) for key in _TUPLES if key in row}
+        plain |= {key: row[key] for key in _PLAIN if key in row}
         recipe = Recipe(
             signs=tuple(_sign(sign) for sign in row["signs"]),
             variants=tuple(Variant(**variant) for variant in row["variants"]),
             parameters=tuple(_parameter(parameter) for parameter in row.get("parameters", ())),
-            **{key: tuple(row[key]) for key in _TUPLES if key in row},
-            **{key: row[key] for key in _PLAIN if key in row},
+            **plain,
         )
         for spec in recipe.parameters:
             if not spec.accepts(spec.default):

@@ -1,6 +1,6 @@
 """Writes the script. In: `Plan`; out: the text of a standalone Python program. Sample:
 
-    render(plan) -> '#!/usr/bin/env python3\\n\"\"\"A Triton GEMM that wants more shared memory…\"\"\"\\n…PARAMETERS = {\\n    "m": 256,  # line 12…'
+    render(plan) -> '#!/usr/bin/env python3\n\"\"\"A Triton GEMM…\"\"\"\n…PARAMETERS = {\n    "m": 256,  # from line 12…'
 
 Text from a log enters only as literals of `ascii()`; comments and code come from the recipe. The written data is read back and compared.
 """
@@ -16,7 +16,7 @@ from forensics.errors import ForensicsError
 from forensics.repro.choose import Parameter
 from forensics.repro.planning import Plan
 
-_RUNTIME_IMPORT = re.compile(r"^from (runtime|compile_runtime) import [^\n]*\n", re.MULTILINE)
+_RUNTIME_IMPORT = re.compile(r"^from (runtime|compile_runtime|supervision) import [^\n]*\n", re.MULTILINE)
 _DATA_BLOCK = re.compile(r"^# --- data ---\n.*?^# --- end of data ---\n", re.MULTILINE | re.DOTALL)
 _LIMITS_BLOCK = re.compile(r"^# --- limits ---\n.*?^# --- end of limits ---\n", re.MULTILINE | re.DOTALL)
 _DOCSTRING = re.compile(r'\A"""(.*?)"""\n', re.DOTALL)
@@ -49,7 +49,12 @@ def _comment(parameter: Parameter) -> str:
     """Where a value comes from. Names of files and words of the log stay out: they would be text of a stranger in the code."""
     if parameter.line is not None:
         return f"from line {int(parameter.line)} of the log"
-    words = {"log": "from the log", "setting": "a setting in the log", "sign": "implied by the error", "given": "given by hand"}
+    words = {
+        "log": "from the log",
+        "setting": "a setting in the log",
+        "sign": "implied by the error",
+        "given": "given by hand",
+    }
     return words.get(parameter.origin, f"default: {parameter.why}")
 
 
@@ -94,16 +99,28 @@ def _recipe_data(plan: Plan) -> dict[str, Any]:
 def _data(plan: Plan) -> str:
     rows = "".join(f"    {ascii(p.name)}: {ascii(p.value)},  # {_comment(p)}\n" for p in plan.parameters)
     blocks = {"EXPECTED": plan.expected, "PROVENANCE": _provenance(plan), "RECIPE": _recipe_data(plan)}
-    text = "PARAMETERS = {\n" + rows + "}\n" + "".join(f"{name} = {_literal(value)}\n" for name, value in blocks.items())
-    written = {n.targets[0].id: ast.literal_eval(n.value) for n in ast.parse(text).body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
+    text = (
+        "PARAMETERS = {\n" + rows + "}\n" + "".join(f"{name} = {_literal(value)}\n" for name, value in blocks.items())
+    )
+    written = {
+        n.targets[0].id: ast.literal_eval(n.value)
+        for n in ast.parse(text).body
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+    }
     if written != {"PARAMETERS": plan.values, **blocks}:
-        raise ForensicsError("a script was not written", why="its data does not read back as it was meant", help="report this log")
+        raise ForensicsError(
+            "a script was not written", why="its data does not read back as it was meant", help="report this log"
+        )
     return text
 
 
 def _limits() -> str:
     rows = data.table("facts/gpus").get("chip", [])
-    limits = {row["sm"]: row["smem_optin_bytes"] for row in rows if row.get("smem_optin_bytes") and str(row.get("sm", "")).startswith("sm_")}
+    limits = {
+        row["sm"]: row["smem_optin_bytes"]
+        for row in rows
+        if row.get("smem_optin_bytes") and str(row.get("sm", "")).startswith("sm_")
+    }
     return f"SHARED_MEMORY_LIMITS = {limits!r}\n"
 
 
@@ -128,7 +145,7 @@ def render(plan: Plan, name: str = "repro.py") -> str:
     recipe = plan.recipe
     template = (data.root() / "recipes" / recipe.script).read_text(encoding="utf-8")
     parts = list(dict.fromkeys(match[1] for match in _RUNTIME_IMPORT.finditer(template)))
-    parts = ["runtime", *[part for part in parts if part != "runtime"]]
+    parts = ["runtime", "supervision", *[part for part in parts if part != "runtime"]]
     doc = _DOCSTRING.match(template)
     body = _RUNTIME_IMPORT.sub("", _DOCSTRING.sub("", template))
     body = _DATA_BLOCK.sub("", body).replace(_MAIN, "")

@@ -1,6 +1,6 @@
 """Runs a script and says what came of it. In: `Plan`, limits; out: `ReproOutcome`. Sample:
 
-    run(plan, timeout_s=120) -> ReproOutcome(outcome="reproduced", why="the same error as in the log: …", aspects=(Aspect("category", …),), …)
+    run(plan) -> ReproOutcome("reproduced", "the same error as in the log: …", aspects=(Aspect("category", …), …), …)
 
 The script runs the op in a child of its own; here the script is one too: in its own process group, with a time limit and a memory
 cap, and its output goes through the same pipeline as the log. Reproduced only where both say so.
@@ -74,7 +74,9 @@ class ReproOutcome:
             "why": self.why,
             "recipe": self.recipe,
             "variant": self.variant,
-            "aspects": [{"name": a.name, "expected": a.expected, "observed": a.observed, "same": a.same} for a in self.aspects],
+            "aspects": [
+                {"name": a.name, "expected": a.expected, "observed": a.observed, "same": a.same} for a in self.aspects
+            ],
             "seconds": round(self.seconds, 2),
             "run": dict(self.result),
         }
@@ -93,7 +95,16 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _command(path: Path, limits: Limits, variant: str, values: Mapping[str, Any], target: str | None) -> list[str]:
-    command = [limits.python, str(path), "--variant", variant, "--timeout", str(limits.timeout_s), "--memory-mib", str(limits.memory_mib)]
+    command = [
+        limits.python,
+        str(path),
+        "--variant",
+        variant,
+        "--timeout",
+        str(limits.timeout_s),
+        "--memory-mib",
+        str(limits.memory_mib),
+    ]
     for name, value in values.items():
         command.append(f"--set={name}={json.dumps(value)}")
     flags = (("--any-gpu", limits.any_gpu), ("--yes-run-unsafe", limits.unsafe), ("--time", limits.time))
@@ -124,7 +135,9 @@ def run_script(
                 cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise ForensicsError("cannot start the script", why=str(error), where=limits.python, help="--python names an interpreter") from error
+            raise ForensicsError(
+                "cannot start the script", why=str(error), where=limits.python, help="--python names an interpreter"
+            ) from error
         kept, answer = bytearray(), bytearray()
 
         def copy(stream: Any, into: bytearray, tell: Callable[[bytes], None] | None) -> None:
@@ -193,4 +206,9 @@ def run(
     if outcome.outcome != "reproduced":
         return outcome
     same, why, aspects = judge(plan, result, output)
-    return replace(outcome, outcome="reproduced" if same else "different_failure", why=outcome.why if same else why, aspects=aspects)
+    return replace(
+        outcome,
+        outcome="reproduced" if same else "different_failure",
+        why=outcome.why if same else why,
+        aspects=aspects,
+    )

@@ -31,7 +31,11 @@ def check_shared_memory(shared_bytes, target):
     limit = SHARED_MEMORY_LIMITS.get(f"sm_{sm_number(target)}")
     details = {"target": target, "shared_bytes": shared_bytes, "limit_bytes": limit}
     if limit is not None and shared_bytes > limit:
-        raise Refused("shared memory", f"out of resource: shared memory, Required: {shared_bytes}, Hardware limit: {limit}", details)
+        raise Refused(
+            "shared memory",
+            f"out of resource: shared memory, Required: {shared_bytes}, Hardware limit: {limit}",
+            details,
+        )
     return details
 
 
@@ -75,12 +79,18 @@ def find_tool(name):
 
 def run_compiler(command, folder, target):
     """Runs a compiler and turns what it says into Refused where the target is the reason."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False, errors="replace")
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=600, check=False, errors="replace"
+    )
     text = (done.stderr + done.stdout).strip()
     if done.returncode:
         if re.search(r"is not defined for option|Unsupported gpu architecture", text):
             raise CannotTry(f"this {os.path.basename(command[0])} does not know {target}: {text[:300]}")
-        kind = "instruction" if re.search(r"not supported on \.target|requires \.?(target )?sm_|does not support \.target", text) else "compiler"
+        kind = (
+            "instruction"
+            if re.search(r"not supported on \.target|requires \.?(target )?sm_|does not support \.target", text)
+            else "compiler"
+        )
         raise Refused(kind, text)
     shared = sum(int(size) for size in re.findall(r"(\d+) bytes smem", text))
     return check_shared_memory(shared, target) | {"by": os.path.basename(command[0])}
@@ -91,7 +101,11 @@ def compile_cuda(source, target, *flags):
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "kernel.cu"), "w", encoding="utf-8") as file:
             file.write(source)
-        return run_compiler([find_tool("nvcc"), "-cubin", f"-arch={target}", "-Xptxas=-v", *flags, "kernel.cu", "-o", "kernel.cubin"], folder, target)
+        return run_compiler(
+            [find_tool("nvcc"), "-cubin", f"-arch={target}", "-Xptxas=-v", *flags, "kernel.cu", "-o", "kernel.cubin"],
+            folder,
+            target,
+        )
 
 
 def compile_ptx(source, target):
@@ -100,4 +114,6 @@ def compile_ptx(source, target):
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "kernel.ptx"), "w", encoding="utf-8") as file:
             file.write(source)
-        return run_compiler([find_tool("ptxas"), f"-arch={target}", "-v", "kernel.ptx", "-o", "kernel.cubin"], folder, target)
+        return run_compiler(
+            [find_tool("ptxas"), f"-arch={target}", "-v", "kernel.ptx", "-o", "kernel.cubin"], folder, target
+        )

@@ -37,7 +37,9 @@ def compiled_binary(target):
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "kernel.cu"), "w", encoding="utf-8") as file:
             file.write('extern "C" __global__ void kernel() {}\n')
-        run_compiler([find_tool("nvcc"), "-cubin", f"-arch={target}", "kernel.cu", "-o", "kernel.cubin"], folder, target)
+        run_compiler(
+            [find_tool("nvcc"), "-cubin", f"-arch={target}", "kernel.cu", "-o", "kernel.cubin"], folder, target
+        )
         with open(os.path.join(folder, "kernel.cubin"), "rb") as file:
             return f"a kernel compiled for {target}", file.read()
 
@@ -82,7 +84,8 @@ def compile_for(p, variant, target):
     if not fits:
         rule = "that chip alone" if built.endswith("a") else f"{base // 10}.x from {base // 10}.{base % 10} up"
         raise Refused("instruction", f"a binary for {built} loads on {rule}; {target} is {number // 10}.{number % 10}")
-    return {"target": target, "built_for": built}
+    says = f"the driver loads a binary for {built} on {target}"
+    return {"target": target, "built_for": built, "says": says}
 
 
 if __name__ == "__main__":

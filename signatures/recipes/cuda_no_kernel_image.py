@@ -32,7 +32,9 @@ def prepare(p, variant):
         target = f"{major}.{minor}"
     else:
         target = p["built_for"]
-        if target.rstrip("a") == f"{major}.{minor}" or (not target.endswith("a") and target.split(".")[0] == str(major)):
+        if target.rstrip("a") == f"{major}.{minor}" or (
+            not target.endswith("a") and target.split(".")[0] == str(major)
+        ):
             raise CannotTry(f"code for {target} does run on this GPU; --set built_for names another")
     os.environ["TORCH_CUDA_ARCH_LIST"] = target
     name = "repro_" + target.replace(".", "_")

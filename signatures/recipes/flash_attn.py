@@ -15,7 +15,9 @@ def prepare(p, variant):
     q, k, v = (torch.randn(shape, device="cuda").to(dtype) for shape in shapes)
     if variant == "torch-sdpa":
         rows = [x.transpose(1, 2) for x in (q, k, v)]
-        return lambda: torch.nn.functional.scaled_dot_product_attention(*rows, is_causal=True, enable_gqa=p["q_heads"] != p["kv_heads"])
+        return lambda: torch.nn.functional.scaled_dot_product_attention(
+            *rows, is_causal=True, enable_gqa=p["q_heads"] != p["kv_heads"]
+        )
     module = "flash_attn_interface" if variant == "as-logged" and p["generation"] == 3 else "flash_attn"
     attend = need(module).flash_attn_func
     return lambda: attend(q, k, v, causal=True)

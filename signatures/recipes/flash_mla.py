@@ -21,7 +21,9 @@ def prepare(p, variant):
     if variant == "torch-sdpa":
         keys = cache.view(batch, 1, pages * PAGE, KEY_WIDTH)[:, :, :length]
         q, values = query.transpose(1, 2), keys[..., :VALUE_WIDTH]
-        return lambda: torch.nn.functional.scaled_dot_product_attention(q, keys.expand(-1, heads, -1, -1), values.expand(-1, heads, -1, -1))
+        return lambda: torch.nn.functional.scaled_dot_product_attention(
+            q, keys.expand(-1, heads, -1, -1), values.expand(-1, heads, -1, -1)
+        )
     library = need("flash_mla")
     table = torch.arange(batch * pages, device="cuda", dtype=torch.int32).view(batch, pages)
     lengths = torch.full((batch,), length, device="cuda", dtype=torch.int32)

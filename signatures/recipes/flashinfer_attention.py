@@ -15,7 +15,9 @@ def prepare(p, variant):
     k, v = (torch.randn(length, p["kv_heads"], dim, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     if variant == "torch-sdpa":
         rows = [x.transpose(0, 1)[None] for x in (q, k, v)]
-        return lambda: torch.nn.functional.scaled_dot_product_attention(*rows, is_causal=True, enable_gqa=p["q_heads"] != p["kv_heads"])
+        return lambda: torch.nn.functional.scaled_dot_product_attention(
+            *rows, is_causal=True, enable_gqa=p["q_heads"] != p["kv_heads"]
+        )
     attend = need("flashinfer").single_prefill_with_kv_cache
     backend = p["backend"] if variant == "as-logged" else variant
     return lambda: attend(q, k, v, causal=True, backend=backend)

@@ -18,7 +18,8 @@ def prepare(p, variant):
     one = torch.ones((), device="cuda")
     if variant == "torch-fp8":
         return lambda: [
-            torch._scaled_mm(x, y.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16) for x, y in zip(left, right, strict=True)
+            torch._scaled_mm(x, y.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+            for x, y in zip(left, right, strict=True)
         ]
     backend = p["backend"] if variant == "as-logged" else variant
     function = need("flashinfer").bmm_fp8

@@ -32,16 +32,28 @@ def prepare(p, variant):
                 rows, place = (chosen == expert).nonzero(as_tuple=True)
                 if rows.numel():
                     gate, value = (x[rows] @ up[expert].t()).chunk(2, dim=-1)
-                    out[rows] += ((torch.nn.functional.silu(gate) * value) @ down[expert].t()) * weights[rows, place, None].to(x.dtype)
+                    out[rows] += ((torch.nn.functional.silu(gate) * value) @ down[expert].t()) * weights[
+                        rows, place, None
+                    ].to(x.dtype)
             return out
 
         return one_after_another
     function = need("flashinfer.fused_moe").cutlass_fused_moe
     if p["scales"] == "deepseek_fp8":
         fp8 = torch.float8_e4m3fn
-        blocks = [torch.ones(e, 2 * i // 128, h // 128, device="cuda"), torch.ones(e, h // 128, i // 128, device="cuda")]
+        blocks = [
+            torch.ones(e, 2 * i // 128, h // 128, device="cuda"),
+            torch.ones(e, h // 128, i // 128, device="cuda"),
+        ]
         return lambda: function(
-            x, chosen.to(torch.int32), weights, up.to(fp8), down.to(fp8), torch.bfloat16, quant_scales=blocks, use_deepseek_fp8_block_scale=True
+            x,
+            chosen.to(torch.int32),
+            weights,
+            up.to(fp8),
+            down.to(fp8),
+            torch.bfloat16,
+            quant_scales=blocks,
+            use_deepseek_fp8_block_scale=True,
         )
     return lambda: function(x, chosen.to(torch.int32), weights, up, down, torch.bfloat16, quant_scales=[])
 

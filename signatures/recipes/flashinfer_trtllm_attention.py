@@ -9,7 +9,14 @@ from runtime import CannotTry, main, need, seeded
 
 # --- data ---
 PARAMETERS = {
-    "phase": "decode", "batch": 4, "q_heads": 32, "kv_heads": 8, "head_dim": 128, "page_size": 16, "length": 128, "dtype": "bfloat16",
+    "phase": "decode",
+    "batch": 4,
+    "q_heads": 32,
+    "kv_heads": 8,
+    "head_dim": 128,
+    "page_size": 16,
+    "length": 128,
+    "dtype": "bfloat16",
 }
 # --- end of data ---
 
@@ -56,14 +63,35 @@ def prepare(p, variant):
         backend = "xqa" if variant == "xqa" else "trtllm-gen"
         return lambda: fetched(
             lambda: function(
-                query, (keys, values), workspace, table, lengths, length, bmm1_scale=scale, bmm2_scale=1.0, kv_layout="HND", backend=backend
+                query,
+                (keys, values),
+                workspace,
+                table,
+                lengths,
+                length,
+                bmm1_scale=scale,
+                bmm2_scale=1.0,
+                kv_layout="HND",
+                backend=backend,
             )
         )
     function = need("flashinfer.prefill").trtllm_batch_context_with_kv_cache
     starts = torch.arange(0, batch * length + 1, length, device="cuda", dtype=torch.int32)
     return lambda: fetched(
         lambda: function(
-            query, (keys, values), workspace, table, lengths, length, length, scale, 1.0, batch, starts, starts, kv_layout="HND"
+            query,
+            (keys, values),
+            workspace,
+            table,
+            lengths,
+            length,
+            length,
+            scale,
+            1.0,
+            batch,
+            starts,
+            starts,
+            kv_layout="HND",
         )
     )
 

@@ -11,7 +11,14 @@ from runtime import CannotTry, main, need, seeded
 
 # --- data ---
 PARAMETERS = {
-    "form": "fp4_routed", "weights": "mxfp4", "tokens": 16, "hidden": 2048, "intermediate": 768, "experts": 8, "top_k": 2, "seed": 0,
+    "form": "fp4_routed",
+    "weights": "mxfp4",
+    "tokens": 16,
+    "hidden": 2048,
+    "intermediate": 768,
+    "experts": 8,
+    "top_k": 2,
+    "seed": 0,
 }
 # --- end of data ---
 
@@ -32,7 +39,9 @@ def fetched(call):
     try:
         return call()
     except (AssertionError, OSError) as error:
-        if re.search(r"checksum|Failed to (get|load|download)|not found|metainfo|Max retries", str(error), re.IGNORECASE):
+        if re.search(
+            r"checksum|Failed to (get|load|download)|not found|metainfo|Max retries", str(error), re.IGNORECASE
+        ):
             raise CannotTry(f"flashinfer's prebuilt kernels cannot be fetched here: {error}") from error
         raise
 
@@ -53,13 +62,22 @@ def fp4_arguments(torch, p, routed):
     known = {
         "hidden_states": torch.randn(t, h, device="cuda").to(fp8) if block == 32 else packed(t, h // 2),
         "hidden_states_scale": scales(t, h // block),
-        "gemm1_weights": packed(e, 2 * i, h // 2), "gemm1_weights_scale": scales(e, 2 * i, h // block),
-        "gemm2_weights": packed(e, h, i // 2), "gemm2_weights_scale": scales(e, h, i // block),
-        "output1_scale_scalar": one, "output1_scale_gate_scalar": one, "output2_scale_scalar": one,
+        "gemm1_weights": packed(e, 2 * i, h // 2),
+        "gemm1_weights_scale": scales(e, 2 * i, h // block),
+        "gemm2_weights": packed(e, h, i // 2),
+        "gemm2_weights_scale": scales(e, h, i // block),
+        "output1_scale_scalar": one,
+        "output1_scale_gate_scalar": one,
+        "output2_scale_scalar": one,
     }
     if routed:
         ids = torch.randint(0, e, (t, p["top_k"]), dtype=torch.int32, device="cuda")
-        weights = torch.full((t, p["top_k"]), 1.0 / p["top_k"], device="cuda").to(torch.bfloat16).view(torch.int16).to(torch.int32)
+        weights = (
+            torch.full((t, p["top_k"]), 1.0 / p["top_k"], device="cuda")
+            .to(torch.bfloat16)
+            .view(torch.int16)
+            .to(torch.int32)
+        )
         known["topk_ids"] = (ids << 16) | (weights & 0xFFFF)
     return known
 
@@ -69,10 +87,12 @@ def fp8_arguments(torch, p):
     t, h, i, e = p["tokens"], p["hidden"], p["intermediate"], p["experts"]
     fp8 = torch.float8_e4m3fn
     return {
-        "hidden_states": torch.randn(t, h, device="cuda").to(fp8), "hidden_states_scale": torch.ones(h // 128, t, device="cuda"),
+        "hidden_states": torch.randn(t, h, device="cuda").to(fp8),
+        "hidden_states_scale": torch.ones(h // 128, t, device="cuda"),
         "gemm1_weights": torch.randn(e, 2 * i, h, device="cuda").to(fp8),
         "gemm1_weights_scale": torch.ones(e, 2 * i // 128, h // 128, device="cuda"),
-        "gemm2_weights": torch.randn(e, h, i, device="cuda").to(fp8), "gemm2_weights_scale": torch.ones(e, h // 128, i // 128, device="cuda"),
+        "gemm2_weights": torch.randn(e, h, i, device="cuda").to(fp8),
+        "gemm2_weights_scale": torch.ones(e, h // 128, i // 128, device="cuda"),
     }
 
 
@@ -96,7 +116,13 @@ def experts_in_bf16(torch, p):
         return torch.randn(shape, device="cuda", dtype=torch.bfloat16) / shape[-1] ** 0.5
 
     chosen = torch.stack([torch.randperm(e, device="cuda")[: p["top_k"]] for _ in range(t)])
-    return drawn(t, h), drawn(e, 2 * i, h), drawn(e, h, i), chosen, torch.full(chosen.shape, 1.0 / p["top_k"], device="cuda")
+    return (
+        drawn(t, h),
+        drawn(e, 2 * i, h),
+        drawn(e, h, i),
+        chosen,
+        torch.full(chosen.shape, 1.0 / p["top_k"], device="cuda"),
+    )
 
 
 def other_backend(torch, p, variant):
@@ -115,7 +141,9 @@ def other_backend(torch, p, variant):
             rows, place = (chosen == expert).nonzero(as_tuple=True)
             if rows.numel():
                 gate, value = (x[rows] @ up[expert].t()).chunk(2, dim=-1)
-                out[rows] += ((torch.nn.functional.silu(gate) * value) @ down[expert].t()) * weights[rows, place, None].to(x.dtype)
+                out[rows] += ((torch.nn.functional.silu(gate) * value) @ down[expert].t()) * weights[
+                    rows, place, None
+                ].to(x.dtype)
         return out
 
     return one_after_another
@@ -128,8 +156,10 @@ def prepare(p, variant):
         return other_backend(torch, p, variant)
     moe = need("flashinfer.fused_moe")
     names = {
-        "fp4": "trtllm_fp4_block_scale_moe", "fp4_routed": "trtllm_fp4_block_scale_routed_moe",
-        "fp8": "trtllm_fp8_block_scale_moe", "bf16": "trtllm_bf16_moe",
+        "fp4": "trtllm_fp4_block_scale_moe",
+        "fp4_routed": "trtllm_fp4_block_scale_routed_moe",
+        "fp8": "trtllm_fp8_block_scale_moe",
+        "bf16": "trtllm_bf16_moe",
     }
     function = getattr(moe, names[p["form"]], None)
     if function is None:
@@ -140,8 +170,12 @@ def prepare(p, variant):
         known = fp8_arguments(torch, p) if p["form"] == "fp8" else bf16_arguments(torch, p)
     known |= {
         "routing_logits": torch.randn(p["tokens"], p["experts"], device="cuda", dtype=torch.bfloat16),
-        "num_experts": p["experts"], "top_k": p["top_k"], "intermediate_size": p["intermediate"],
-        "local_expert_offset": 0, "local_num_experts": p["experts"], "routing_method_type": 1,
+        "num_experts": p["experts"],
+        "top_k": p["top_k"],
+        "intermediate_size": p["intermediate"],
+        "local_expert_offset": 0,
+        "local_num_experts": p["experts"],
+        "routing_method_type": 1,
     }
     return lambda: fetched(lambda: call_with(function, known))
 

@@ -26,7 +26,9 @@ def prepare(p, variant):
     calls = {
         "allgather": lambda: dist.all_gather_into_tensor(torch.empty(numel * world - short, device=device), x),
         "reduce_scatter": lambda: dist.reduce_scatter_tensor(torch.empty(numel // world + short, device=device), x),
-        "alltoall": lambda: dist.all_to_all_single(torch.empty_like(x), x, None, [numel // world] * (world - 1) + [numel // world - short]),
+        "alltoall": lambda: dist.all_to_all_single(
+            torch.empty_like(x), x, None, [numel // world] * (world - 1) + [numel // world - short]
+        ),
         "dtype": lambda: dist.all_gather_into_tensor(
             torch.empty(numel * world, device=device, dtype=torch.float64 if short else torch.float32), x
         ),

@@ -18,16 +18,14 @@ import os
 import re
 import signal
 import statistics
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 import traceback
 
+from supervision import run_child
+
 #: what `git bisect run` expects: 0 good, 1 bad, 125 skip
 EXIT_CODES = {"works": 0, "reproduced": 1, "different_failure": 125, "cannot_try": 125}
-KEPT_OUTPUT_BYTES = 4 << 20
 
 
 class CannotTry(Exception):
@@ -46,7 +44,7 @@ def need(module, why=""):
     """Imports a module, or says that the op cannot be tried without it."""
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: its shared library does not fit this torch
         raise CannotTry(f"cannot import {module}{': ' + why if why else ''} ({error})") from error
 
 
@@ -66,7 +64,9 @@ def masked(text):
 def same_failure(expected, error, output):
     """Whether a failure is the one that the log showed, and why. error: {"kind", "type", "message", "root_type", "root_message"}."""
     kind = error.get("kind")
-    said = "\n".join(str(error.get(key) or "") for key in ("type", "message", "root_type", "root_message")) + "\n" + output
+    said = (
+        "\n".join(str(error.get(key) or "") for key in ("type", "message", "root_type", "root_message")) + "\n" + output
+    )
     names = {str(error.get(key) or "").rsplit(".", 1)[-1] for key in ("type", "root_type")} - {""}
     if kind == "timeout":
         if expected.get("hang"):
@@ -82,7 +82,10 @@ def same_failure(expected, error, output):
         return False, "the error says something else than the log"
     types = set(expected.get("types", ()))
     if types and kind == "python" and names and not types & names:
-        return False, f"the words are the same, the exception is not: {', '.join(sorted(names))} for {', '.join(sorted(types))}"
+        return (
+            False,
+            f"the words are the same, the exception is not: {', '.join(sorted(names))} for {', '.join(sorted(types))}",
+        )
     return True, "the same error as in the log"
 
 
@@ -95,99 +98,6 @@ def versions_found(names):
         except importlib.metadata.PackageNotFoundError:
             found[name] = None
     return found
-
-
-def group_rss_bytes(group):
-    """Resident memory of all processes of one process group, 0 where /proc does not say."""
-    total, page = 0, os.sysconf("SC_PAGE_SIZE")
-    for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        if entry.isdigit():
-            try:
-                if os.getpgid(int(entry)) == group:
-                    with open(f"/proc/{entry}/statm", encoding="ascii") as file:
-                        total += int(file.read().split()[1]) * page
-            except (OSError, IndexError, ValueError):
-                continue
-    return total
-
-
-def kill_group(process):
-    """Ends the child and everything that it started."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, number)
-        try:
-            process.wait(timeout=3)
-        except subprocess.TimeoutExpired:
-            continue
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        return
-
-
-def run_child(script, recipe, parameters, variant, timeout, memory_bytes, extra):
-    """Runs the op in a child. Returns (states written by its processes, error or None, output, seconds)."""
-    folder = tempfile.mkdtemp(prefix="repro-")
-    environment = dict(os.environ, REPRO_RESULT=os.path.join(folder, "state"), PYTHONUNBUFFERED="1", PYTHONFAULTHANDLER="1")
-    if recipe.get("launch_blocking", True):
-        environment["CUDA_LAUNCH_BLOCKING"] = "1"
-    environment.update(recipe.get("environment", {}))
-    command = [sys.executable, script, "--child", variant, *extra]
-    if recipe.get("processes"):
-        processes = str(int(parameters[recipe["processes"]]))
-        command[1:1] = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes]
-    for name, value in parameters.items():
-        command += ["--set", f"{name}={json.dumps(value)}"]
-    started = time.monotonic()
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, start_new_session=True
-    )
-    kept = bytearray()
-
-    def copy_output():
-        while block := os.read(process.stdout.fileno(), 65536):
-            sys.stderr.buffer.write(block)
-            sys.stderr.flush()
-            kept.extend(block)
-            if len(kept) > KEPT_OUTPUT_BYTES:
-                del kept[: len(kept) - KEPT_OUTPUT_BYTES]
-
-    def stop_child(number, frame):
-        kill_group(process)
-        raise SystemExit(125)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, stop_child)
-    reader = threading.Thread(target=copy_output, daemon=True)
-    reader.start()
-    error = None
-    while process.poll() is None:
-        if time.monotonic() - started > timeout:
-            error = {"kind": "timeout", "type": None, "message": f"still running after {timeout:g} s"}
-        elif memory_bytes and group_rss_bytes(process.pid) > memory_bytes:
-            error = {"kind": "memory", "type": None, "message": f"used more than {memory_bytes >> 20} MiB of memory"}
-        if error:
-            break
-        time.sleep(0.05)
-    kill_group(process)
-    reader.join(timeout=5)
-    seconds = time.monotonic() - started
-    states = []
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        with contextlib.suppress(ValueError), open(path, encoding="utf-8") as file:
-            states.append(json.load(file))
-        os.unlink(path)
-    os.rmdir(folder)
-    if error is None and process.returncode < 0:
-        name = signal.Signals(-process.returncode).name
-        error = {"kind": "signal", "type": name, "message": f"the child was ended by {name}"}
-    elif error is None and process.returncode:
-        error = {"kind": "exit", "type": f"exit {process.returncode}", "message": f"the child ended with exit code {process.returncode}"}
-    raised = next((state["error"] for state in states if state["state"] == "raised"), None)
-    if raised and (error is None or error["kind"] == "exit"):
-        error = raised
-    return states, error, kept.decode("utf-8", "replace"), seconds
 
 
 def write_state(state):
@@ -211,7 +121,10 @@ def check_gpu(recipe, parameters, any_gpu):
         raise CannotTry("no CUDA GPU is visible to torch")
     major, minor = torch.cuda.get_device_capability(0)
     gpu = {"name": torch.cuda.get_device_name(0), "sm": f"sm_{major}{minor}", "count": torch.cuda.device_count()}
-    print(f"device={gpu['name']} capability=({major}, {minor}) torch={torch.__version__} cuda={torch.version.cuda}", flush=True)
+    print(
+        f"device={gpu['name']} capability=({major}, {minor}) torch={torch.__version__} cuda={torch.version.cuda}",
+        flush=True,
+    )
     if gpu["count"] < recipe["gpus"]:
         raise CannotTry(f"{recipe['gpus']} GPUs are needed, {gpu['count']} are visible")
     wanted = recipe.get("sm")
@@ -238,11 +151,19 @@ def time_call(call, gpu):
 def describe(error):
     """An exception and its innermost cause, as data."""
     root, seen = error, set()
-    while (inner := root.__cause__ or (None if root.__suppress_context__ else root.__context__)) is not None and id(inner) not in seen:
+    while (inner := root.__cause__ or (None if root.__suppress_context__ else root.__context__)) is not None and id(
+        inner
+    ) not in seen:
         seen.add(id(inner))
         root = inner
     names = [f"{type(e).__module__}.{type(e).__qualname__}".removeprefix("builtins.") for e in (error, root)]
-    return {"kind": "python", "type": names[0], "message": str(error)[:8000], "root_type": names[1], "root_message": str(root)[:8000]}
+    return {
+        "kind": "python",
+        "type": names[0],
+        "message": str(error)[:8000],
+        "root_type": names[1],
+        "root_message": str(root)[:8000],
+    }
 
 
 def child(script, variant, options):
@@ -296,7 +217,8 @@ def decide(script, options, states, error, output):
         if error:
             return "different_failure", f"{error.get('type') or error['kind']}: {error['message'][:500]}"
         details = next((state["details"] for state in states if state.get("details")), {})
-        return "works", f"it compiles for {details.get('target', options['target'])}; that says nothing about running it"
+        said = details.get("says") or f"it compiles for {details.get('target', options['target'])}"
+        return "works", f"{said}; that says nothing about running it"
     if error is None:
         if not any(state["state"] == "worked" for state in states):
             return "different_failure", "the child ended without a word"
@@ -325,7 +247,9 @@ def main(script):
     """Command line of the script. script: the template's globals()."""
     recipe = script["RECIPE"]
     names = [variant["name"] for variant in recipe["variants"]]
-    parser = argparse.ArgumentParser(description=recipe["title"], epilog="exit codes: 0 works, 1 reproduced, 125 anything else")
+    parser = argparse.ArgumentParser(
+        description=recipe["title"], epilog="exit codes: 0 works, 1 reproduced, 125 anything else"
+    )
     parser.add_argument("--variant", default=names[0], choices=names, help="backend or form of the op")
     parser.add_argument("--timeout", type=float, default=float(recipe["timeout_s"]), help="seconds")
     parser.add_argument("--memory-mib", type=int, default=32768, help="resident memory of the child and what it starts")
@@ -342,7 +266,12 @@ def main(script):
         if name not in parameters:
             raise SystemExit(f"--set: there is no parameter {name!r}; there are {', '.join(parameters)}")
         parameters[name] = parsed_value(text, parameters[name], name)
-    options = {"parameters": parameters, "time": arguments.time, "any_gpu": arguments.any_gpu, "target": arguments.compile_only}
+    options = {
+        "parameters": parameters,
+        "time": arguments.time,
+        "any_gpu": arguments.any_gpu,
+        "target": arguments.compile_only,
+    }
     if arguments.child:
         raise SystemExit(child(script, arguments.child, options))
     extra = [flag for flag, on in (("--time", arguments.time), ("--any-gpu", arguments.any_gpu)) if on]
@@ -359,16 +288,30 @@ def main(script):
     else:
         one = dict(recipe, processes=None) if arguments.compile_only else recipe
         states, error, output, seconds = run_child(
-            os.path.abspath(sys.argv[0]), one, parameters, arguments.variant, arguments.timeout, arguments.memory_mib << 20, extra
+            os.path.abspath(sys.argv[0]),
+            one,
+            parameters,
+            arguments.variant,
+            arguments.timeout,
+            arguments.memory_mib << 20,
+            extra,
         )
         outcome, why = decide(script, options, states, error, output)
         error = error or next((state["error"] for state in states if state["state"] == "refused"), None)
     wanted = script["PROVENANCE"].get("versions", {})
     result = {
-        "result": "forensics-repro/1", "outcome": outcome, "why": why, "recipe": recipe["id"], "variant": arguments.variant,
-        "mode": "compile_only" if arguments.compile_only else "run", "target": arguments.compile_only, "error": error,
-        "seconds": round(seconds, 2), "ms_per_call": next((s["ms_per_call"] for s in states if s.get("ms_per_call")), None),
-        "details": next((s["details"] for s in states if s.get("details")), None), "parameters": parameters,
+        "result": "forensics-repro/1",
+        "outcome": outcome,
+        "why": why,
+        "recipe": recipe["id"],
+        "variant": arguments.variant,
+        "mode": "compile_only" if arguments.compile_only else "run",
+        "target": arguments.compile_only,
+        "error": error,
+        "seconds": round(seconds, 2),
+        "ms_per_call": next((s["ms_per_call"] for s in states if s.get("ms_per_call")), None),
+        "details": next((s["details"] for s in states if s.get("details")), None),
+        "parameters": parameters,
         "versions": {name: {"wanted": wanted.get(name), "found": found[name]} for name in found},
         "gpu": next((s["gpu"] for s in states if s.get("gpu")), None),
     }

@@ -11,7 +11,10 @@ def prepare(p, variant):
     """Quantises both operands and multiplies them."""
     torch = seeded(p)
     m, n, k = p["m"], p["n"], p["k"]
-    a, b = torch.randn(m, k, device="cuda", dtype=torch.bfloat16), torch.randn(n, k, device="cuda", dtype=torch.bfloat16)
+    a, b = (
+        torch.randn(m, k, device="cuda", dtype=torch.bfloat16),
+        torch.randn(n, k, device="cuda", dtype=torch.bfloat16),
+    )
     if variant == "bf16":
         return lambda: a @ b.t()
     one = torch.ones(1, device="cuda")

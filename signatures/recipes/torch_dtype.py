@@ -29,7 +29,10 @@ def prepare(p, variant):
     if p["op"] == "device":
         if not torch.cuda.is_available():
             raise CannotTry("two devices are needed, and no CUDA GPU is visible to torch")
-        left, right = torch.randn(size, size, device="cuda"), torch.randn(size, size, device="cuda" if variant == "fitting" else "cpu")
+        left, right = (
+            torch.randn(size, size, device="cuda"),
+            torch.randn(size, size, device="cuda" if variant == "fitting" else "cpu"),
+        )
         return lambda: left + right.expand(size, size)
     left, right = torch.ones(size, size).to(first), torch.ones(size, size).to(second)
     return lambda: torch.nn.functional.linear(left, right)

@@ -24,13 +24,20 @@ def prepare(p, variant):
         return lambda: [part @ weight.t() for part, weight in zip(rows.chunk(groups), weights, strict=True)]
     if form == "bf16-grouped":
         return lambda: torch._grouped_mm(rows, weights.transpose(-2, -1), offs=ends)
-    left, right = (rows, weights) if form == "bf16_operands" else (rows.to(torch.float8_e4m3fn), weights.to(torch.float8_e4m3fn))
+    left, right = (
+        (rows, weights) if form == "bf16_operands" else (rows.to(torch.float8_e4m3fn), weights.to(torch.float8_e4m3fn))
+    )
     if form == "mxfp8":
         e8m0 = torch.float8_e8m0fnu
-        scales = [torch.ones(groups * m, k // 32, device="cuda").to(e8m0), torch.ones(groups, n * k // 32, device="cuda").to(e8m0)]
+        scales = [
+            torch.ones(groups * m, k // 32, device="cuda").to(e8m0),
+            torch.ones(groups, n * k // 32, device="cuda").to(e8m0),
+        ]
     else:
         scales = [torch.ones(groups * m, device="cuda"), torch.ones(groups, n, device="cuda")]
-    return lambda: torch._scaled_grouped_mm(left, right.transpose(-2, -1), scales[0], scales[1], offs=ends, out_dtype=torch.bfloat16)
+    return lambda: torch._scaled_grouped_mm(
+        left, right.transpose(-2, -1), scales[0], scales[1], offs=ends, out_dtype=torch.bfloat16
+    )
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ def block_scales(torch, rows, blocks, dtype):
 def prepare(p, variant):
     """The product. b is handed over transposed: column-major, as the op asks for."""
     torch = seeded(p)
-    form = {"fp8-tensorwise": "tensorwise", "fp8-rowwise": "rowwise"}.get(variant, p["form"] if variant == "as-logged" else variant)
+    form = {"fp8-tensorwise": "tensorwise", "fp8-rowwise": "rowwise"}.get(
+        variant, p["form"] if variant == "as-logged" else variant
+    )
     m, n, k = p["m"], p["n"], p["k"]
     a, b = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda")
     if form == "bf16":

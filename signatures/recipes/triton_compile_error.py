@@ -33,7 +33,9 @@ if triton is not None:
         else:
             rows = tl.arange(0, 32)
             tile = tl.load(x + rows[:, None] * 32 + rows[None, :])
-            tl.store(x + rows[:, None] * 32 + rows[None, :], tl.dot(tile.to(tl.float16), tile.to(tl.bfloat16)).to(tl.float32))
+            tl.store(
+                x + rows[:, None] * 32 + rows[None, :], tl.dot(tile.to(tl.float16), tile.to(tl.bfloat16)).to(tl.float32)
+            )
 
 
 def prepare(p, variant):

@@ -19,7 +19,18 @@ PARAMETERS = {"operands": "e2m1", "m": 128, "n": 128, "k": 128}
 if triton is not None:
 
     @triton.jit
-    def scaled_kernel(a, b, a_scale, b_scale, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PACK: tl.constexpr, KIND: tl.constexpr):
+    def scaled_kernel(
+        a,
+        b,
+        a_scale,
+        b_scale,
+        c,
+        M: tl.constexpr,
+        N: tl.constexpr,
+        K: tl.constexpr,
+        PACK: tl.constexpr,
+        KIND: tl.constexpr,
+    ):
         """c = (a * a_scale) @ (b * b_scale); PACK values stand in one byte, a scale is for 32 values of K."""
         rows, columns, inner, blocks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // PACK), tl.arange(0, K // 32)
         left = tl.load(a + rows[:, None] * (K // PACK) + inner[None, :])

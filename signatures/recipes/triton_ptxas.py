@@ -22,12 +22,21 @@ if triton is not None:
         value = tl.load(x + place)
         if FORM == "tcgen05":
             value = tl.inline_asm_elementwise(
-                "tcgen05.wait::ld.sync.aligned;\nmov.b32 $0, $1;", "=r,r", [value], dtype=tl.int32, is_pure=False, pack=1
+                "tcgen05.wait::ld.sync.aligned;\nmov.b32 $0, $1;",
+                "=r,r",
+                [value],
+                dtype=tl.int32,
+                is_pure=False,
+                pack=1,
             )
         elif FORM == "wgmma":
-            value = tl.inline_asm_elementwise("wgmma.fence.sync.aligned;\nmov.b32 $0, $1;", "=r,r", [value], dtype=tl.int32, is_pure=False, pack=1)
+            value = tl.inline_asm_elementwise(
+                "wgmma.fence.sync.aligned;\nmov.b32 $0, $1;", "=r,r", [value], dtype=tl.int32, is_pure=False, pack=1
+            )
         else:
-            value = tl.inline_asm_elementwise("add.s32 $0, $1, 0;", "=r,r", [value], dtype=tl.int32, is_pure=False, pack=1)
+            value = tl.inline_asm_elementwise(
+                "add.s32 $0, $1, 0;", "=r,r", [value], dtype=tl.int32, is_pure=False, pack=1
+            )
         tl.store(x + place, value + 1)
 
 

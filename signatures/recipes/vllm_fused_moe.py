@@ -38,7 +38,9 @@ def prepare(p, variant):
             rows, place = (chosen == expert).nonzero(as_tuple=True)
             if rows.numel():
                 gate, value = (x[rows] @ up[expert].t()).chunk(2, dim=-1)
-                out[rows] += ((torch.nn.functional.silu(gate) * value) @ down[expert].t()) * weights[rows, place, None].to(x.dtype)
+                out[rows] += ((torch.nn.functional.silu(gate) * value) @ down[expert].t()) * weights[
+                    rows, place, None
+                ].to(x.dtype)
         return out
 
     return one_after_another

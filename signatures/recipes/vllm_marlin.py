@@ -36,9 +36,17 @@ def prepare(p, variant):
     _, packed, scales, order, sort, _ = quantize(w, scalar_types.uint4b8, p["group"], False)
     workspace = utils.marlin_make_workspace_new(x.device)
     known = {
-        "input": x, "weight": packed, "weight_scale": scales, "weight_zp": torch.empty(0, dtype=torch.int32, device="cuda"), "g_idx": order,
-        "g_idx_sort_indices": sort, "workspace": workspace, "wtype": scalar_types.uint4b8, "output_size_per_partition": n,
-        "input_size_per_partition": k, "is_k_full": True,
+        "input": x,
+        "weight": packed,
+        "weight_scale": scales,
+        "weight_zp": torch.empty(0, dtype=torch.int32, device="cuda"),
+        "g_idx": order,
+        "g_idx_sort_indices": sort,
+        "workspace": workspace,
+        "wtype": scalar_types.uint4b8,
+        "output_size_per_partition": n,
+        "input_size_per_partition": k,
+        "is_k_full": True,
     }
     return lambda: call_with(utils.apply_gptq_marlin_linear, known)
 
