@@ -74,6 +74,8 @@ def _read(match: LineMatch) -> Sighting | None:
         gpu = replace(gpu, name=find_gpu(known.name or name)[0].name)
     source = "log" if weight >= _INFERRED_BELOW else "inferred"
     index, count = groups.get("index"), groups.get("count")
+    if "others" in groups:  # "GPU 0,1,2,3: …"
+        count = str(groups["others"].count(",") + 1)
     return Sighting(
         replace(gpu, source=source, span=match.span),
         weight,

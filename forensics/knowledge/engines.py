@@ -61,8 +61,8 @@ def _texts(intake: Intake, events: Iterable[Event]) -> Iterator[str]:
     """First lines of every source, then files and modules of all frames, each text once."""
     budget = _MAX_TEXTS
     lines = intake.lines
-    shown = set(range(min(len(lines), _HEAD)))
-    shown.update(index for index, line in enumerate(lines) if line.number <= _HEAD)
+    share = min(_HEAD, max(30, _MAX_TEXTS // max(1, 2 * len(intake.sources))))
+    shown = {index for index, line in enumerate(lines) if line.number <= share} or set(range(min(len(lines), share)))
     for index in sorted(shown)[: _MAX_TEXTS // 2]:
         budget -= 1
         yield lines[index].raw[:600]

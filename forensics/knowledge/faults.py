@@ -15,8 +15,8 @@ from forensics.data import table
 
 @dataclass(frozen=True, slots=True)
 class FaultCode:
-    """A row of the Xid or SXid table. severity: fatal, warning, info (Xid); always fatal, potentially fatal,
-    non-fatal (SXid); application: a bug in the user's kernel is the usual reason; advice: NVIDIA's own word (RESTART_APP, RESET_GPU, RESTART_BM, CONTACT_SUPPORT, IGNORE…)."""
+    """A row of the Xid or SXid table. severity: fatal, warning, info (Xid); always fatal, potentially fatal, non-fatal (SXid);
+    application: a bug in the user's kernel is the usual reason; advice: NVIDIA's own word (RESTART_APP, RESET_GPU, IGNORE…)."""
 
     code: int
     name: str

@@ -73,7 +73,7 @@ def chips() -> tuple[Chip, ...]:
     """Every chip of the table, NVIDIA by number, then AMD."""
     rows = []
     for row in _facts()["chip"]:
-        lists = {k: tuple(v) for k, v in row.items() if isinstance(v, list)}
+        lists: dict[str, Any] = {k: tuple(v) for k, v in row.items() if isinstance(v, list)}
         plain = {k: v for k, v in row.items() if not isinstance(v, list) and k != "class"}
         rows.append(Chip(kind=str(row["class"]), **plain, **lists))
     return tuple(rows)

@@ -26,6 +26,8 @@ _WINDOW = 4_000
 MAX_HITS = 400
 #: lines of a source that rows with where = "head" look at
 HEAD = 400
+#: lines that all heads together may have
+_HEADS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,9 @@ class Sightings:
 
 
 def _head(intake: Intake) -> list[int]:
-    """Indices of the first HEAD lines of every source."""
-    return [index for index, line in enumerate(intake.lines) if line.number <= HEAD]
+    """Indices of the first lines of every source: HEAD of each, fewer where there are very many sources."""
+    share = min(HEAD, max(40, _HEADS // max(1, len(intake.sources))))
+    return [index for index, line in enumerate(intake.lines) if line.number <= share]
 
 
 def window(text: str, literal: str) -> str:

@@ -65,16 +65,16 @@ def _clean(version: str) -> str:
 @cache
 def _list_rules() -> tuple[LineRule, ...]:
     row = table("facts/version_lines")["list"]
-    return (LineRule((row["anchor"],), re.compile(row["pattern"]), None, "head", 0, {"packages": row["packages"]}),)
+    return (LineRule(tuple(row["anchor"]), re.compile(row["pattern"]), None, "head", 0, {"packages": row["packages"]}),)
 
 
 def _listed(seen: Sightings) -> Iterator[SoftwareVersion]:
-    """NAME==VERSION of known packages, several a line."""
+    """Known packages with their versions, several a line."""
     rule = _list_rules()[0]
-    for index in seen.of(rule.anchors[0], "head"):
+    for index in sorted({index for literal in rule.anchors for index in seen.of(literal, "head")}):
         line = seen.intake.lines[index]
         for number, found in enumerate(rule.pattern.finditer(line.raw[:20_000])):
-            package = rule.fields["packages"].get(found["name"].lower())
+            package = rule.fields["packages"].get((found["name"] or found["name2"]).lower())
             if package:
                 yield SoftwareVersion(
                     package, _clean(found["version"]), Span(line.source, line.number, line.number), "package"

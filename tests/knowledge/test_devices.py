@@ -29,6 +29,11 @@ SEEN = [
     ("Environment: 8x H100 80GB, driver 550.90.07", "sm_90", "NVIDIA H100", "log"),
     ("  Name:                    gfx942\n  Marketing Name:          AMD Instinct MI300X", "gfx942", "AMD Instinct MI300X", "log"),
     ("/root/.cache/flashinfer/0.5.2/120a/cached_ops/fused_moe_120/build.ninja", "sm_120", None, "log"),
+    ("nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3", "sm_90", "NVIDIA-H100-80GB-HBM3", "log"),
+    ("GPU 0,1,2,3: NVIDIA H100 80GB HBM3", "sm_90", "NVIDIA H100 80GB HBM3", "log"),
+    ("GPU 0,1 Compute Capability: 9.0", "sm_90", None, "log"),
+    ("rocBLAS error: Cannot read TensileLibrary.dat for GPU arch : gfx1031", "gfx1031", None, "log"),
+    ("trained on A100-SXM4-40GB nodes", "sm_80", "NVIDIA A100", "log"),
     ("training step 100: loss 2.3", None, None, ""),
     ("SM120 (Blackwell) detected: auto-selecting fp4-gemm-backend=flashinfer_cudnn", "sm_120", None, "inferred"),
 ]  # fmt: skip
@@ -72,6 +77,8 @@ def test_devices_are_counted() -> None:
     listing = "\n".join(f"GPU {n}: NVIDIA H200 (UUID: GPU-0000-{n})" for n in range(4))
     gpu = collect(intake_of(listing), []).gpu
     assert gpu is not None and gpu.count == 4
+    assert collect(intake_of("GPU 0,1,2,3: NVIDIA H100 80GB HBM3"), []).gpu.count == 4  # type: ignore[union-attr]
+    assert collect(intake_of("- GPU: 8x RTX 5090"), []).gpu.count == 8  # type: ignore[union-attr]
 
 
 def test_a_given_gpu_fills_a_silent_log_only() -> None:

@@ -25,6 +25,8 @@ from tests.knowledge.logs import intake_of
         ("/root/.cache/flashinfer/0.6.10+cf49.nv26/121a/cached_ops/x", "flashinfer", "0.6.10"),
         ("/tmp/build-x/flashinfer-0.1.6+cu121torch2.4/include/x.cuh: line 1", "torch", "2.4"),
         ("flashinfer-python==0.6.12", "flashinfer", "0.6.12"),
+        ("sgl_kernel: 0.3.16.post5", "sgl_kernel", "0.3.16.post5"),
+        ("transformers              4.57.1", "transformers", "4.57.1"),
         ('File "/opt/conda/lib/python3.11/site-packages/a.py", line 1, in f', "python", "3.11"),
         ("docker run lmsysorg/sglang:v0.5.6-cu129 python3 -m sglang.launch_server --tp 2", "sglang", "0.5.6"),
         ("DeepSpeed info: version=0.16.4, git-hash=unknown", "deepspeed", "0.16.4"),
