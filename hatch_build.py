@@ -11,19 +11,18 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class CompileTables(BuildHookInterface[Any]):
-    """Runs `forensics.data.compile_all` before a wheel is packed; an editable install reads signatures/ directly."""
+    """Runs `forensics.match.load.compile_all` before a wheel is packed; an editable install reads signatures/ directly."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel" or version == "editable":
             return
         root = Path(self.root)
-        sys.path.insert(0, str(root))
-        try:
-            from forensics import data
-        finally:
-            sys.path.pop(0)
-        if not hasattr(data, "compile_all"):
-            return
         target = root / "forensics" / "_compiled"
         shutil.rmtree(target, ignore_errors=True)
-        data.compile_all(target)
+        sys.path.insert(0, str(root))
+        try:
+            from forensics.match.load import compile_all
+
+            compile_all(str(target))
+        finally:
+            sys.path.remove(str(root))

@@ -1,4 +1,4 @@
-"""Renews what README.md shows of a real run: the report in its first block, and docs/report.svg.
+"""Renews what is made from the code: the report in README.md and its picture, and the JSON Schema that ships with the package.
 
 python docs/refresh.py
 """
@@ -6,6 +6,7 @@ python docs/refresh.py
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from rich.terminal_theme import DIMMED_MONOKAI
 from forensics.pipeline import analyze
 from forensics.report import render
 from forensics.report.console import show
+from forensics.report.contract import schema
 from forensics.report.view import view
 
 ROOT = Path(__file__).parent.parent
+SCHEMA = ROOT / "forensics" / "report" / "forensics-report.schema.json"
 LOG = "sample_logs/founding_case/founding_case.log"
 BLOCK = re.compile(r"(<!-- report -->\n```text\n).*?(```\n<!-- /report -->)", re.S)
 #: the picture uses fonts that are there; it loads none
@@ -26,7 +29,8 @@ FONT = re.compile(r"@font-face \{\{.*?\}\}\s*", re.S)
 
 
 def main() -> None:
-    """Both, from one analysis."""
+    """All of them."""
+    SCHEMA.write_text(json.dumps(schema(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     found = analyze([LOG])
     readme = ROOT / "README.md"
     text = render(found, "console", width=100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import jsonschema
 import msgspec
@@ -62,6 +63,14 @@ def test_the_contracts_words() -> None:
     assert len(Category) == 24
     assert len(Status) == 6
     assert len(Confidence) == 4
+
+
+def test_the_shipped_schema_is_the_codes() -> None:
+    """Renewed by docs/refresh.py; a changed contract shows in a review as a changed file."""
+    from forensics.report import contract
+
+    shipped = Path(contract.__file__).with_name("forensics-report.schema.json")
+    assert json.loads(shipped.read_text(encoding="utf-8")) == schema()
 
 
 def test_values(made: dict[str, Incident]) -> None:
