@@ -19,13 +19,15 @@ from __future__ import annotations
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
-from forensics.parse.frames import gdb_frame
+from forensics.parse.frames import coredump_frame, gdb_frame
 from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, preceding, stack_of
 from forensics.parse.signals import signal_in
 
 _RECEIVED = "received signal "
 _ENDED = "Program terminated with signal "
 _FIRST = "#0  "
+_DUMPED = " dumped core."
+_THREAD_TRACE = "Stack trace of thread "
 _FOCUS = "Switching focus to CUDA kernel"
 
 ANCHORS: tuple[Anchor, ...] = (
@@ -35,19 +37,23 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"CUDA Exception: ", 2, 12, "debugger"),
     Anchor(_FOCUS.encode(), 2, 12, "debugger"),
     Anchor(b"#0  0x", 6, 120, "debugger"),
+    Anchor(b" (LWP ", 1, 80, "debugger"),
+    Anchor(_DUMPED.encode(), 1, 100, "debugger"),
+    Anchor(_THREAD_TRACE.encode(), 1, 80, "debugger"),
     Anchor(b"[Thread debugging using libthread_db enabled]", 60, 60, "debugger"),
 )
 
 _SIGNAL = Lazy(
     r'(?:Thread (?P<thread>[\d.]+)(?: "(?P<name>[^"]{0,80})")?|Program) (?:received|terminated with) signal (?P<type>\w+), (?P<message>[^.]{1,200})'
 )
-_THREAD = Lazy(r"^Thread (\d+) \((?:Thread |LWP |process )?[^)]{0,80}\)(?: \"[^\"]{0,80}\")?")
+_THREAD = Lazy(r"^Thread (\d+) \((?:Thread|LWP|process) .{1,160}\):")
+_PROCESS = Lazy(r"Process (?P<pid>\d+) \((?P<name>[^)]{1,60})\) of user \d+ dumped core\.")
 
 
 def parse(intake: Intake) -> list[Event]:
     """Signals with the stack below them, CUDA exceptions with their focus, and the stacks of other threads."""
     lines = intake.lines
-    starts = [i for i in hits(intake, "#0  0x", _FIRST) if lines[i].text.startswith(_FIRST)]
+    starts = _starts(intake)
     # the header of a gdb stack is its own first frame: the frame goes to the header of the same index
     stacks = numbered_stacks(intake, starts, gdb_frame, 120)
     events: list[Event] = []
@@ -95,4 +101,39 @@ def parse(intake: Intake) -> list[Event]:
                     fields={"handler": "gdb"},
                 )
             )
+    return events + _coredumps(intake)
+
+
+def _starts(intake: Intake) -> list[int]:
+    """Indices of the `#0` lines: they start a stack, and only those with an address hold an anchor."""
+    lines = intake.lines
+    found = {i for i in hits(intake, "#0  0x") if lines[i].text.startswith(_FIRST) and " in " in lines[i].text}
+    for index in hits(intake, " (LWP "):
+        found.update(at for at, line in following(intake, index, 2) if line.text.startswith(_FIRST))
+    return sorted(found)
+
+
+def _coredumps(intake: Intake) -> list[Event]:
+    """systemd-coredump: the process, and the stack of the thread that it prints first (the one that died)."""
+    lines = intake.lines
+    threads = hits(intake, _THREAD_TRACE)
+    stacks = numbered_stacks(intake, threads, coredump_frame, 80)
+    events = []
+    for index in hits(intake, _DUMPED):
+        found = _PROCESS.search(lines[index].raw)
+        if not found:
+            continue
+        mine = next((t for t in threads if 0 < t - index <= 60 and lines[t].source == lines[index].source), None)
+        frames = stacks[mine] if mine is not None else []
+        events.append(
+            make(
+                EventKind.FATAL_SIGNAL,
+                lines[index],
+                lines[frames[-1][0]] if frames else None,
+                parser="debugger",
+                message=found[0],
+                stacks=stack_of(intake, frames),
+                fields={"handler": "systemd-coredump", "pid": int(found["pid"]), "process": found["name"]},
+            )
+        )
     return events

@@ -10,6 +10,7 @@ numbers, or None. Samples:
     /usr/lib/libggml.so(ggml_abort+0x11f) [0x7f30cc2c5aaf]                                                            glibc backtrace()
         @     0x71a53c567db4  absl::log_internal::LogMessage::Flush()                                                 glog, absl
      3# TRITONSERVER_ServerInferAsync in /opt/tritonserver/lib/libtritonserver.so                                    boost
+    #0  0x00007ffff32960ce abort (libc.so.6 + 0x8d0ce)                                                               systemd-coredump
     #2 buggy from train.py:8                                                                                          torch captured
 """
 
@@ -32,10 +33,11 @@ _UCX = Lazy(
 )
 _MPI = Lazy(r"\[ ?(?P<number>\d{1,3})\] (?:" + _LIB + r" ?)?\[(?P<address>0x[0-9a-f]+)\]\s*$")
 _MPI_NAMED = Lazy(r"\[ ?(\d{1,3})\] (\S.{0,2000}?) ?\[(0x[0-9a-f]+)\]\s*$")
-_TRT = Lazy(r"^\s*(\d{1,3}) {1,12}(0x[0-9a-f]{6,}) (.+?)(?: \+ (\d+))?(?: \[0x[0-9a-f]+\])?\s*$")
-_TRT_LIB = Lazy(r"^\s*(\d{1,3}) {1,12}(?:(0x[0-9a-f]{6,}) )?([^\s()]{1,400})\(([^()\s]{0,2000})\) \[(0x[0-9a-f]+)\]")
+_TRT = Lazy(r"^\s*(\d{1,3}) {1,20}(0x[0-9a-f]{6,}) (.+?)(?: \+ (\d+))?(?: \[0x[0-9a-f]+\])?\s*$")
+_TRT_LIB = Lazy(r"^\s*(\d{1,3}) {1,20}(?:(0x[0-9a-f]{6,}) )?([^\s()]{1,400})\(([^()\s]{0,2000})\) \[(0x[0-9a-f]+)\]")
 _GLIBC = Lazy(r"^\s*" + _LIB + r" ?\[(?P<address>0x[0-9a-f]+)\]\s*$")
 _GLOG = Lazy(r"^\s*(?:PC: )?@\s+(0x[0-9a-f]+)\s+(?:\((?:unknown|nil|un)\)|(?:(\d+)  )?(\S.*))?\s*$")
+_COREDUMP = Lazy(r"^\s*#(\d{1,4})\s+(0x[0-9a-f]+) (\S.{0,2000}?) \((\S{1,300}) \+ 0x[0-9a-f]+\)\s*$")
 _BOOST = Lazy(r"^\s*(\d{1,3})# (\S.{0,2000}?) in (\S{1,400})\s*$")
 _CAPTURED = Lazy(r"^\s*#(\d{1,4}) (.{1,2000}) from (\S{1,600}):(\d+)\s*$")
 
@@ -138,6 +140,12 @@ def glog_frame(text: str) -> Frame | None:
         return None
     found = _GLOG.match(text)
     return Frame(_name(found[3]) if found[3] else "(unknown)", address=found[1]) if found else None
+
+
+def coredump_frame(text: str) -> tuple[int, Frame] | None:
+    """systemd-coredump: `#0  0x7fff abort (libc.so.6 + 0x8d0ce)`."""
+    found = _COREDUMP.match(text)
+    return (int(found[1]), Frame(_name(found[3]), module=found[4], address=found[2])) if found else None
 
 
 def boost_frame(text: str) -> tuple[int, Frame] | None:

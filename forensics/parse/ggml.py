@@ -85,7 +85,10 @@ _NEW = Lazy(r"(?P<file>[^:\s]{1,400}):(?P<line>\d+): GGML_ASSERT\((?P<expression
 _AT = Lazy(
     r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
 )
-_STATUS = Lazy(r"^\s*(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL) error(?:: .+)?)\s*$")
+_STATUS = Lazy(
+    r"^\s*(?:[\d.]{6,20} [A-Z] )?(?:Error: )?(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL) error(?:: .+)?)\s*$"
+)
+_OPERATION = Lazy(r"ggml_\w{1,20}_compute_forward: (\w{1,60}) failed")
 _ABORT = Lazy(r"^\s*(?P<file>[^:\s]{1,400}\.(?:c|cc|cpp|cu|cuh|m|h|hpp)):(?P<line>\d+): (?P<message>.+)$")
 
 
@@ -105,12 +108,16 @@ def _runtime_errors(intake: Intake) -> list[Event]:
         found = _AT.search(line.text)
         if not found:
             continue
-        first, status = line, ""
+        first, status, named = line, "", None
         for _, before in preceding(intake, index, 5):
             text = _STATUS.match(before.text)
+            operation = _OPERATION.search(before.text)
             if text:
-                first = before
                 status = max(status, text[1], key=len)
+            if operation:
+                named = operation[1]
+            if text or operation:
+                first = before
         call = next((a.text.strip() for _, a in following(intake, index, 1) if a.text.startswith(" ")), "")
         fields: dict[str, Any] = {
             **found.groupdict(),
@@ -118,6 +125,8 @@ def _runtime_errors(intake: Intake) -> list[Event]:
             "line": int(found["line"]),
             "call": call,
         }
+        if named:
+            fields["operation"] = named
         events.append(_native(intake, index, first, "SIGABRT", status or "CUDA error", fields))
     return events
 
@@ -127,7 +136,8 @@ def _asserts(intake: Intake) -> list[Event]:
     for index in hits(intake, _ASSERT):
         text = intake.lines[index].text
         found = _OLD.search(text) or _NEW.search(text)
-        if found:
+        # !"CUDA error" is how older versions abort after the report above
+        if found and 'error"' not in found["expression"]:
             fields = {**found.groupdict(), "line": int(found["line"])}
             events.append(_native(intake, index, intake.lines[index], _ASSERT, found[0], fields))
     return events

@@ -134,7 +134,7 @@ _TABLE = Table(
             _X,
             r"^(?P<message>\S{1,200}: line \d+: +(?P<pid>\d+) "
             + _SIGNAL_WORDS
-            + r"(?: \(core dumped\))? +(?P<command>.*))$",
+            + r" *(?:\(core dumped\))? +(?P<command>.*))$",
             fill=exit_of("shell"),
         ),
         Row(

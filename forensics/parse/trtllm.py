@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """TensorRT-LLM's C++ exceptions and error lines, also where FlashInfer carries them. In: an intake; out: NATIVE events with the
 numbered stack, MESSAGE events for error lines without one. Samples:
 
@@ -19,81 +18,89 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.stack import Frame
 from forensics.parse.frames import trtllm_frame
-from forensics.parse.reading import Lazy, fold, following, hits, make, numbered_stacks, stack_of
+from forensics.parse.reading import Lazy, clipped, fold, following, hits, make, numbered_stacks, stack_of
 
-_LITERALS = ("[TensorRT-LLM][ERROR]", "[TensorRT-LLM] [ERROR]", "[TRT-LLM] [E]", "[TensorRT-LLM][WARNING]")
+_LITERALS = ("[TensorRT-LLM][ERROR]", "[TensorRT-LLM] [ERROR]", "[TRT-LLM] [E]")
 _RUNTIME = "CUDA runtime error in "
-_TRT = ("[TRT] [E]", "[TensorRT] ERROR:", "[TRT] [F]", "Error Code ")
+_TRT = ("[TRT] [E]", "[TensorRT] ERROR:", "[TRT] [F]")
 
 ANCHORS: tuple[Anchor, ...] = (
-    *(Anchor(text.encode(), 0, 60, "trtllm") for text in _LITERALS[:3]),
+    *(Anchor(text.encode(), 0, 60, "trtllm") for text in _LITERALS),
     Anchor(_RUNTIME.encode(), 1, 60, "trtllm"),
-    *(Anchor(text.encode(), 0, 2, "trtllm") for text in _TRT[:3]),
+    *(Anchor(text.encode(), 0, 2, "trtllm") for text in _TRT),
     Anchor(b"tensorrt_llm::common::throwRuntimeError", 12, 60, "trtllm"),
 )
 
-_BODY = Lazy(
-    r"\[TensorRT-LLM\] ?\[(ERROR|WARNING)\] (?P<message>.*)$|\[TRT-LLM\](?: \[RANK (?P<rank>\d+)\])? \[E\] (?P<python>.*)$"
-)
+_PYTHON = Lazy(r"\[TRT-LLM\](?: \[RANK (?P<rank>\d+)\])? \[E\] (?P<message>.*)$")
+_RAISED = Lazy(r"^\s*(?:[\w.]{0,80}(?:Error|Exception|TllmException)): ")
 _PLACE = Lazy(r" \(([^()\s]{1,400}):(\d+)\)\s*$")
 _KIND = Lazy(
-    r"(Assertion failed|CUDA runtime error|CUDA driver error|\[json\.exception\.[\w.]{1,60}|Encountered an error[\w ]{0,60}|NCCL error|cuBLAS error|MPI error)"
+    r"(Assertion failed|CUDA runtime error|CUDA driver error|\[json\.exception\.[\w.]{1,60}|NCCL error|cuBLAS error|MPI error)"
 )
 _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 
 
 def parse(intake: Intake) -> list[Event]:
-    """Events of TensorRT-LLM and TensorRT."""
-    lines = intake.lines
-    headers = hits(intake, *_LITERALS[:3], _RUNTIME)
+    """Events of TensorRT-LLM and TensorRT, alike ones folded."""
+    headers = hits(intake, *_LITERALS, _RUNTIME)
     stacks = numbered_stacks(intake, headers, trtllm_frame, 60)
-    events: list[Event] = []
-    for header in headers:
-        line = lines[header]
-        body = _BODY.search(line.raw)
-        words = (body["message"] or body["python"] or "") if body else line.text[line.text.find(_RUNTIME) :]
-        frames = stacks[header]
-        if not frames and "Traceback" in words:
-            continue
-        if frames:
-            # the place may stand at the end of a message of several lines
-            for at, more in following(intake, header, 12):
-                if at >= frames[0][0]:
-                    break
-                words += "\n" + more.text
-        place = _PLACE.search(words)
-        kind = _KIND.search(words)
-        fields: dict[str, Any] = {"file": place[1], "line": int(place[2])} if place else {}
-        if place:
-            words = words[: place.start()]
-        if kind and kind[1] == "Assertion failed":
-            words = words.partition("Assertion failed:")[2].strip() or words
-        native = bool(frames) or (kind is not None and place is not None)
-        events.append(
-            make(
-                EventKind.NATIVE if native else EventKind.MESSAGE,
-                line,
-                lines[frames[-1][0]] if frames else None,
-                parser="trtllm",
-                type=kind[1] if kind and native else None,
-                message=words,
-                stacks=stack_of(intake, frames),
-                fields=fields,
-                level="ERROR",
-            )
-        )
-    for index in hits(intake, *_TRT[:3]):
-        found = _TENSORRT.search(lines[index].raw)
+    events = [event for header in headers if (event := _event(intake, header, stacks[header])) is not None]
+    for index in hits(intake, *_TRT):
+        line = intake.lines[index]
+        found = _TENSORRT.search(line.raw)
         if found:
+            fields = {"program": "tensorrt"}
             events.append(
-                make(
-                    EventKind.MESSAGE,
-                    lines[index],
-                    parser="trtllm",
-                    message=found["message"],
-                    level="ERROR",
-                    fields={"program": "tensorrt"},
-                )
+                make(EventKind.MESSAGE, line, parser="trtllm", message=found["message"], level="ERROR", fields=fields)
             )
     return fold(events)
+
+
+def _event(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Event | None:
+    """One error line with the frames below it. What stands before the last tag is kept as fields["heading"]."""
+    line = intake.lines[header]
+    text = clipped(line.raw, _LITERALS[0])
+    body = _PYTHON.search(text)
+    heading, words = ("", body["message"]) if body else _innermost(text)
+    if not frames and "Traceback" in words:
+        return None
+    for at, more in following(intake, header, 12):
+        if not frames or at >= frames[0][0] or _PLACE.search(words):
+            break
+        words += "\n" + more.text  # the place may stand at the end of a message of several lines
+    fields: dict[str, Any] = {}
+    place = _PLACE.search(words)
+    if place:
+        fields = {"file": place[1], "line": int(place[2])}
+        words = words[: place.start()]
+    kind = _KIND.search(words)
+    if kind and kind[1] == "Assertion failed":
+        words = words.partition("Assertion failed:")[2].strip() or words
+    if heading:
+        fields["heading"] = heading[-300:]
+    carried = "what():" in text or _RAISED.match(line.text) is not None
+    native = bool(frames) or (kind is not None and place is not None)
+    if carried and not frames:
+        return None  # the exception's own parser has the line
+    return make(
+        EventKind.STACK if carried else EventKind.NATIVE if native else EventKind.MESSAGE,
+        line,
+        intake.lines[frames[-1][0]] if frames else None,
+        parser="trtllm",
+        type=kind[1] if kind and native else None,
+        message=words,
+        stacks=stack_of(intake, frames),
+        fields=fields,
+        level="ERROR",
+    )
+
+
+def _innermost(text: str) -> tuple[str, str]:
+    """(what stands before, the message of) the last `[TensorRT-LLM][ERROR]` of a line."""
+    for tag in _LITERALS[:2]:
+        before, found, words = text.rpartition(tag)
+        if found:
+            return before.rpartition(tag)[2].strip(" :"), words.strip()
+    return "", text[max(text.find(_RUNTIME), 0) :]

@@ -26,7 +26,7 @@ from forensics.model.source import LogLine, Rank
 from forensics.model.stack import StackTrace
 from forensics.parse.frames import captured_frame
 from forensics.parse.groups import group_in, rank_in
-from forensics.parse.reading import Lazy, clipped, fold, hits, make, numbered_stacks, span_of
+from forensics.parse.reading import Lazy, clipped, fold, following, hits, make, numbered_stacks, span_of
 from forensics.parse.rows import Row, Table
 
 _TIMEOUT = "collective operation timeout: Work"
@@ -80,6 +80,12 @@ _TABLE = Table(
             EventKind.COLLECTIVE_STATE,
             "failure",
             r"failure detected by watchdog at work sequence id: (?P<sequence>\d+)(?: PG status: last enqueued work: (?P<enqueued>-?\d+), last completed work: (?P<completed>-?\d+))?",
+        ),
+        _row(
+            "detected by watchdog at work:",
+            EventKind.COLLECTIVE_STATE,
+            "failure",
+            r"detected by watchdog at work: (?P<sequence>\d+), " + _LAST,
         ),
         _row(
             "Timeout at NCCL work:",
@@ -168,6 +174,10 @@ def _timeouts(intake: Intake) -> list[Event]:
         text = clipped(line.raw, _TIMEOUT)
         found = _WORK.search(text)
         if not found:
+            # hard-wrapped where it was pasted
+            text += "".join(more.raw for _, more in following(intake, index, 2))
+            found = _WORK.search(text)
+        if not found:
             continue
         pairs = dict(_PAIR.findall(found["body"]))
         # the group's prefix stands before the words, the old "[Rank 2]" right before them
@@ -191,12 +201,19 @@ def _timeouts(intake: Intake) -> list[Event]:
                 EventKind.COLLECTIVE_TIMEOUT,
                 line,
                 parser="watchdog",
-                message=text[text.find("Watchdog caught") :] if "Watchdog caught" in text else found[0],
+                message=_sentence(text, found.end()),
                 rank=rank_in(text, line),
                 fields=fields,
             )
         )
     return _once(events)
+
+
+def _sentence(text: str, end: int) -> str:
+    """From "Watchdog caught" to the end of the sentence."""
+    start = max(text.find("Watchdog caught"), 0)
+    stop = text.find("timing out.", end, end + 60)
+    return text[start : stop + 11 if stop > 0 else end]
 
 
 def _once(events: list[Event]) -> list[Event]:

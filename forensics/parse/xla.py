@@ -21,7 +21,7 @@ _TABLE = Table(
         Row(
             "to join the rendezvous",
             EventKind.COLLECTIVE_STATE,
-            r"(?P<message>(?:(?:Termination timeout for|This thread has been waiting for) `?(?P<operation>.{1,300}?)`?(?: of| for) (?P<seconds>\d+) seconds.{0,300}?)?Expected (?P<expected>\d+) threads to join the rendezvous, but (?:only (?P<arrived>\d+)|not all) of them.*)$",
+            r"(?P<message>(?:(?:Termination timeout for|This thread has been waiting for) `?(?P<operation>.{1,1500}?)`?(?: of| for) (?P<seconds>\d+) seconds.{0,300}?)?Expected (?P<expected>\d+) threads to join the rendezvous, but (?:only (?P<arrived>\d+)|not all) of them.*)$",
             fields={"what": "rendezvous"},
         ),
         Row(
