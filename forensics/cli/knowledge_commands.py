@@ -186,7 +186,7 @@ def _family_facts(row: KernelFamily, device: Gpu | None) -> dict[str, Any]:
 
     more = family_facts(row.id)
     answer = supported(row.id, device.sm) if device and device.sm else None
-    chosen = [f"{b.engine} {b.setting}={b.names[0]}" for b in backends() if row.id in b.families]
+    chosen = [f"{b.engine} {b.setting}={b.value}" for b in backends() if row.id in b.families]
     return {
         "id": row.id,
         "title": row.title,

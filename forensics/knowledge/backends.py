@@ -3,7 +3,7 @@
     backend_support("sglang", "moe_runner_backend", "flashinfer_trtllm_routed", "sm_120").answer -> "no"
     backends_on("sglang", "moe_runner_backend", "sm_120") -> ["flashinfer_cutlass", "flashinfer_mxfp4", "cutlass", "triton", …]
 
-The rows are signatures/facts/backend_families.toml.
+The rows are signatures/facts/backend_choices.toml, which the choice of fixes reads too.
 """
 
 from __future__ import annotations
@@ -19,31 +19,21 @@ from forensics.model import KernelFamily
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A row: names of one backend of one engine's setting and the families behind it."""
+    """A row: one value of one engine's setting and the families behind it (none: library code that runs anywhere)."""
 
     engine: str
     setting: str
-    names: tuple[str, ...]
+    value: str
     families: tuple[str, ...]
-    component: str | None = None
     note: str = ""
-    confidence: str = "source"
 
 
 @cache
 def backends() -> tuple[Backend, ...]:
     """All rows, in the table's order."""
     return tuple(
-        Backend(
-            row["engine"],
-            row["setting"],
-            tuple(row["value"]),
-            tuple(row["families"]),
-            row.get("component"),
-            row.get("note", ""),
-            row["confidence"],
-        )
-        for row in table("facts/backend_families")["backend"]
+        Backend(row["engine"], row["setting"], row["value"], tuple(row["families"]), row.get("note", ""))
+        for row in table("facts/backend_choices")["choice"]
     )
 
 
@@ -56,7 +46,7 @@ def backend(engine: str | None, setting: str, value: str) -> Backend | None:
     first engine that has the name."""
     wanted = _plain(value)
     for row in backends():
-        if row.setting == setting and engine in (None, row.engine) and wanted in map(_plain, row.names):
+        if row.setting == setting and engine in (None, row.engine) and wanted == _plain(row.value):
             return row
     return None
 
@@ -74,6 +64,8 @@ def backend_support(
     row = backend(engine, setting, value)
     if row is None:
         return Support("unknown", f"nothing is known of {setting}={value}")
+    if not row.families:
+        return Support("yes", f"{row.value} is library code that runs on any GPU", confidence="inferred")
     answers = [supported(id, sm, versions) for id in row.families]
     for wanted in ("yes", "unknown"):
         found = next((a for a in answers if a.answer == wanted), None)
@@ -82,12 +74,10 @@ def backend_support(
                 wanted, found.reason + (f" ({row.note})" if row.note else ""), found.source, found.confidence
             )
     first = answers[0]
-    return Support("no", f"{row.names[0]}: {first.reason}", first.source, first.confidence)
+    return Support("no", f"{row.value}: {first.reason}", first.source, first.confidence)
 
 
 def backends_on(engine: str, setting: str, sm: str, versions: Mapping[str, str] | None = None) -> list[str]:
-    """First names of the backends of a setting that run on a GPU, in the table's order."""
+    """Values of a setting that run on a GPU, in the table's order."""
     rows = [row for row in backends() if row.engine == engine and row.setting == setting]
-    return [
-        row.names[0] for row in rows if backend_support(engine, setting, row.names[0], sm, versions).answer == "yes"
-    ]
+    return [row.value for row in rows if backend_support(engine, setting, row.value, sm, versions).answer == "yes"]

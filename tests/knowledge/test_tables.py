@@ -116,9 +116,10 @@ def test_settings_have_one_meaning() -> None:
 
 def test_backends_lead_to_known_families() -> None:
     names = {engine.name for engine in engines()}
-    for row in table("facts/backend_families")["backend"]:
-        assert row["engine"] in names
-        assert canonical(row["setting"]) is not None
+    for row in table("facts/backend_choices")["choice"]:
+        assert row["engine"] in names, row
+        name = canonical(row["setting"])
+        assert name is not None and name.name == row["setting"], row
         for id in row["families"]:
             family(id)
 
