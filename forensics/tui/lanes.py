@@ -71,11 +71,14 @@ class Lanes(ScrollView, can_focus=True):
 
     def show(self, timeline: Timeline | None, lanes: tuple[Lane, ...] | None = None) -> None:
         """lanes: those that pass a filter; None: all."""
+        fresh = timeline is not self.timeline
         self.timeline = timeline
         self.shown = lanes if lanes is not None else (timeline.lanes if timeline else ())
-        self.cursor = min(self.cursor, max(0, len(self.shown) - 1))
-        if timeline:
-            self.start = timeline.start
+        blamed = next((row for row, lane in enumerate(self.shown) if lane.role in ("initiating", "missing")), 0)
+        self.cursor = blamed if fresh else min(self.cursor, max(0, len(self.shown) - 1))
+        if timeline and fresh:
+            self.start, self.zoom = timeline.start, 1.0
+            self.call_after_refresh(self.action_move, 0)
         self.virtual_size = Size(self.size.width, len(self.shown) + 2)
         self.watch_cursor()
 
@@ -125,7 +128,7 @@ class Lanes(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Row 0 and 1: the axis, always in sight; then the lanes."""
-        width = self.size.width
+        width = self.scrollable_content_region.width
         if self.timeline is None:
             text = "No times in this log: the ranks stand in the verdict." if y == 0 else ""
             return Strip([Segment(text, self.rich_style)]).extend_cell_length(width).crop(0, width)

@@ -185,7 +185,7 @@ class LogView(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One row of the window."""
-        width, lines = self.size.width, self._lines()
+        width, lines = self.scrollable_content_region.width, self._lines()
         if y >= len(lines):
             return Strip.blank(width, self.rich_style)
         number, text = lines[y]

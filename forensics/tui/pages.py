@@ -17,6 +17,7 @@ from textual.widgets import DataTable, Static
 
 from forensics.report.blocks import Block, FrameRow, Pairs, Section, Stack, Table, View
 from forensics.report.console import OWNER_STYLE, renderable
+from forensics.report.text import counted
 from forensics.tui.filters import Filter
 
 PLACE = re.compile(r"(?P<name>.+):(?P<first>\d+)(?:-(?P<last>\d+))?$")
@@ -180,11 +181,11 @@ def frames(view: View, folded: bool) -> RenderableType:
                 hidden += 1
                 continue
             if hidden:
-                text.append(f"\n    … {hidden} frames folded (o opens them)", "dim")
+                text.append(f"\n    … {counted(hidden, 'frame')} folded (o opens them)", "dim")
                 hidden = 0
             _frame(text, frame)
         if hidden:
-            text.append(f"\n    … {hidden} frames folded (o opens them)", "dim")
+            text.append(f"\n    … {counted(hidden, 'frame')} folded (o opens them)", "dim")
         parts.append(text)
     return Group(*parts)
 
