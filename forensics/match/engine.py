@@ -10,7 +10,8 @@ matched. Exceptions are only asked what they said, never the source code that a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from forensics.match.conditions import Context, holds
@@ -20,6 +21,7 @@ from forensics.match.quoting import evidence
 from forensics.match.signature import Signature, anchors_of, searcher
 from forensics.match.subject import Joined, Subject, Subjects, quotes_a_user
 from forensics.match.template import fill
+from forensics.model.event import EventKind
 from forensics.model.knowledge import Facts
 from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
@@ -27,13 +29,14 @@ from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
 #: so many quotations stand in a finding; all places stand in `spans`
 MOST_EVIDENCE = 8
 MOST_SPANS = 500
+#: so many events are looked at by rules
+MOST_EVENTS = 2000
 
 
 class Hit(NamedTuple):
-    """One match. captures: the pattern's named groups; context: component, phase and captures of that place."""
+    """One match. captures: the pattern's named groups."""
 
     subject: Subject
-    context: Context
     captures: Mapping[str, str] = {}
 
 
@@ -44,15 +47,24 @@ class Matcher:
         self.subjects, self.facts, self.assumed = subjects, facts, assumed or Context()
         self.places = Places(subjects.events)
 
+    def failing(self, kinds: Collection[EventKind]) -> list[int]:
+        """The events of these kinds that were not handled by the program, by index: of very many the first and the last."""
+        found = [
+            index
+            for index, event in enumerate(self.subjects.events)
+            if event.kind in kinds and not (event.chain is not None and event.chain.handled)
+        ]
+        return found if len(found) <= MOST_EVENTS else found[: MOST_EVENTS // 2] + found[-MOST_EVENTS // 2 :]
+
     def hits(self, one: Signature) -> list[Hit]:
         """Every place where a signature matches: events first, then lines outside them."""
         found = [h for i in self._candidates(one, self.subjects.event_texts) if (h := self._event_hit(one, i))]
         if one.needs_event:
             return found
-        taken = [hit.subject for hit in found]
+        taken = _Taken(hit.subject for hit in found)
         for index in self._candidates(one, self.subjects.line_texts):
             subject = self.subjects.line_subject(index)
-            if subject is not None and not any(_covers(event, subject) for event in taken):
+            if subject is not None and not taken.covers(subject):
                 if hit := self.try_on(one, subject):
                     found.append(hit)
         return found
@@ -96,12 +108,14 @@ class Matcher:
             return None
         if not self._surroundings_fit(one, subject):
             return None
-        context = self._context(one, subject, captures)
-        if rest.get("when") and holds(rest["when"], self.facts, context) is not True:
-            return None
-        if rest.get("unless") and holds(rest["unless"], self.facts, context) is True:
-            return None
-        return Hit(subject, context, captures)
+        when, unless = rest.get("when"), rest.get("unless")
+        if when or unless:
+            context = self.context(subject, captures)
+            if when and holds(when, self.facts, context) is not True:
+                return None
+            if unless and holds(unless, self.facts, context) is True:
+                return None
+        return Hit(subject, captures)
 
     def _is_quoted(self, one: Signature, subject: Subject) -> bool:
         """True where the text stands only in lines that show what a user of the service wrote."""
@@ -117,17 +131,18 @@ class Matcher:
         around = self.subjects.near(subject, one.rest.get("window", 12))
         return all(literal in around for literal in near) and not any(literal in around for literal in not_near)
 
-    def _context(self, one: Signature, subject: Subject, captures: Mapping[str, str]) -> Context:
+    def context(self, subject: Subject, captures: Mapping[str, str]) -> Context:
+        """Component and phase of a place, from the log or as assumed."""
         component = self.places.component(subject) or self.assumed.component
         return Context(component, self.places.phase(subject) or self.assumed.phase, captures)
 
     def finding(self, one: Signature, hits: Sequence[Hit]) -> Finding:
         """All hits of a signature as one finding; the words are those of the first."""
-        first = hits[0]
+        first, context = hits[0], self.context(hits[0].subject, hits[0].captures)
         ranks = _unique_ranks(hit.subject.rank for hit in hits)
         words = {
-            "component": (first.context.component or "").replace("_", " "),
-            "phase": (first.context.phase or "").replace("_", " "),
+            "component": (context.component or "").replace("_", " "),
+            "phase": (context.phase or "").replace("_", " "),
             "ranks": _ranks_in_words(ranks),
         }
         words = {key: value for key, value in words.items() if value}
@@ -146,19 +161,22 @@ class Matcher:
             evidence=tuple(self._evidence(one, hit, say(one.title)) for hit in hits[:MOST_EVIDENCE]),
             domain=one.domain,
             ranks=ranks,
-            fixes=fixes_of(one, first.context, self.facts, say),
+            fixes=fixes_of(one, context, self.facts, say),
             next_steps=tuple(say(step) for step in details.get("next_steps", ())),
             must_not_prove=say(details["must_not_prove"]) if details.get("must_not_prove") else None,
             references=tuple(details.get("references", ())),
             captures=dict(first.captures),
-            count=sum(self._count(hit) for hit in hits),
+            count=self._count(hits),
             specificity=one.specificity,
             spans=tuple(hit.subject.span for hit in hits[:MOST_SPANS]),
             events=tuple(hit.subject.event for hit in hits[:MOST_SPANS] if hit.subject.event is not None),
         )
 
-    def _count(self, hit: Hit) -> int:
-        return self.subjects.events[hit.subject.event].count if hit.subject.event is not None else 1
+    def _count(self, hits: Sequence[Hit]) -> int:
+        """How often it was said: folded events stand for lines that are hits of their own."""
+        events = [self.subjects.events[hit.subject.event].count for hit in hits if hit.subject.event is not None]
+        lines = len(hits) - len(events)
+        return max(sum(events), len(hits)) if any(count > 1 for count in events) else len(events) + lines
 
     def _evidence(self, one: Signature, hit: Hit, shows: str) -> Evidence:
         """The lines of an event that hold the signature's literals; a line hit is its own evidence."""
@@ -172,9 +190,31 @@ def _is_type(pattern: str, name: str) -> bool:
     return bool(re.fullmatch(pattern, name) or re.fullmatch(pattern, name.rpartition(".")[2]))
 
 
-def _covers(event: Subject, line: Subject) -> bool:
-    same_writer = not event.stream or not line.stream or event.stream == line.stream
-    return event.event is not None and same_writer and event.span.contains(line.span)
+class _Taken:
+    """The lines of events that already matched, by source and writer."""
+
+    def __init__(self, events: Iterable[Subject]) -> None:
+        self._spans: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        for event in events:
+            self._spans.setdefault((event.span.source, event.stream), []).append((event.span.first_line, event.span.last_line))
+        for key, spans in self._spans.items():
+            merged: list[tuple[int, int]] = []
+            for first, last in sorted(spans):
+                if merged and first <= merged[-1][1]:
+                    merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+                else:
+                    merged.append((first, last))
+            self._spans[key] = merged
+
+    def covers(self, line: Subject) -> bool:
+        """True where a line lies in one of the events (of its own writer, where both are known)."""
+        number = line.span.first_line
+        for (source, stream), spans in self._spans.items():
+            if source == line.span.source and (not stream or not line.stream or stream == line.stream):
+                index = bisect_right(spans, (number, 1 << 62)) - 1
+                if index >= 0 and spans[index][1] >= number:
+                    return True
+        return False
 
 
 def _unique_ranks(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:

@@ -30,8 +30,9 @@ _QUOTES_A_USER = (
 #: the joined text of lines uses a separator that no line holds
 _LINE_END = "\n"
 _TEXT_END = "\x00"
-#: at most so many characters of one text are looked at
+#: at most so many characters of one text, and lines of one event, are looked at
 LONGEST = 20_000
+MOST_LINES = 1_000
 
 
 class Subject(NamedTuple):
@@ -134,7 +135,8 @@ class Subjects:
     def lines_of(self, span: Span, stream: str = "") -> list[LogLine]:
         """The retained lines of a span, those of other writers left out where the stream is known."""
         first, last = self._around(span, 0)
-        return [line for line in self.intake.lines[first:last] if not stream or line.stream in ("", stream)]
+        lines = self.intake.lines[first : min(last, first + MOST_LINES)]
+        return [line for line in lines if not stream or line.stream in ("", stream)]
 
     def _around(self, span: Span, window: int) -> tuple[int, int]:
         lines = self.intake.lines

@@ -65,9 +65,7 @@ def mismatches(matcher: Matcher) -> list[Finding]:
     if gpu is None or gpu.sm is None:
         return []
     found: dict[str, tuple[_Proof, list[Subject]]] = {}
-    for index, event in enumerate(matcher.subjects.events):
-        if event.kind not in _KINDS or (event.chain is not None and event.chain.handled):
-            continue
+    for index in matcher.failing(_KINDS):
         subject = matcher.subjects.event_subject(index)
         if proof := _proof(matcher, subject, gpu.sm):
             found.setdefault(proof.name, (proof, []))[1].append(subject)

@@ -42,9 +42,7 @@ class _Ran(NamedTuple):
 def contradicted(matcher: Matcher) -> list[Contradiction]:
     """Each setting once that asked for something else than what ran, for the target and the draft model apart."""
     facts, found = matcher.facts, dict[tuple[str, str | None], Contradiction]()
-    for index, event in enumerate(matcher.subjects.events):
-        if event.kind not in (EventKind.PYTHON, EventKind.NATIVE) or (event.chain and event.chain.handled):
-            continue
+    for index in matcher.failing((EventKind.PYTHON, EventKind.NATIVE)):
         ran = _ran(matcher, matcher.subjects.event_subject(index))
         setting = _asked(facts, ran.choices[0].setting, ran.component) if ran else None
         if ran is None or setting is None or (setting.value or "None").lower() in _NOT_A_CHOICE:
