@@ -7,9 +7,11 @@ A parser is a module (or folder) of this package with two names: `ANCHORS`, the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from forensics import data
 from forensics.model.source import Note
 
 if TYPE_CHECKING:
@@ -64,16 +66,54 @@ def _module(name: str) -> Any:
 
 def anchors() -> list[Anchor]:
     """The literals that all parsers need; literals that several want stand once for each of them."""
-    return [anchor for name in PARSERS for anchor in _module(name).ANCHORS]
+    from forensics.ingest.anchors import Anchor
+
+    rows = [row for name, rows in _literals().items() for row in rows]
+    return [Anchor(literal.encode("latin-1"), before, after, owner) for literal, before, after, owner in rows]
+
+
+def anchors_part() -> tuple[str, Callable[[], dict[str, Any]]]:
+    """(key, how to make it): the anchors as a compiled table, for the cache and the wheel."""
+    return "parse/anchors", _read_literals
 
 
 def parse(intake: Intake) -> list[Event]:
-    """All events of all parsers. A parser that fails leaves a `Note` in `intake.notes`; the others go on."""
+    """All events of all parsers. A parser that fails leaves a `Note` in `intake.notes`; the others go on.
+
+    A parser none of whose literals the scan met is not even imported: it would find nothing.
+    """
     events: list[Event] = []
-    for name in PARSERS:
+    for name in _wanted(intake):
         try:
             events += _module(name).parse(intake)
         except Exception as error:  # a hostile log must never become the user's traceback
             intake.notes.append(Note("parse", f"the {name} parser gave up: {type(error).__name__}: {error}"[:500]))
     events.sort(key=lambda e: (e.span.source, e.span.first_line, e.span.last_line))
     return events
+
+
+def _wanted(intake: Intake) -> list[str]:
+    """The parsers that may find something; all of them where the intake was not scanned."""
+    if (intake.lines and not intake.marks) or intake.blobs:
+        return list(PARSERS)
+    met = {literal.decode("latin-1") for literal in intake.marks}
+    every = _literals()
+    return [name for name in PARSERS if not every.get(name) or any(row[0] in met for row in every[name])]
+
+
+def _literals() -> dict[str, list[list[Any]]]:
+    """Parser -> its anchors as [literal, before, after, owner]; from the cache, so that a start imports no parser."""
+    import os
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    sources = [os.path.join(top, file) for top, _, files in os.walk(here) for file in files if file.endswith(".py")]
+    key, build = anchors_part()
+    found: dict[str, list[list[Any]]] = data.compiled(key, data.stamp_of(sorted(sources)), build)
+    return found
+
+
+def _read_literals() -> dict[str, Any]:
+    return {
+        name: [[anchor.literal.decode("latin-1"), anchor.before, anchor.after, anchor.owner] for anchor in _module(name).ANCHORS]
+        for name in PARSERS
+    }

@@ -25,7 +25,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, HardwareFault
 from forensics.model.source import LogLine
 from forensics.parse.calltrace import call_trace
-from forensics.parse.reading import Lazy, hits, make, stack_of
+from forensics.parse.reading import Lazy, hits, make, preceding, stack_of
 
 _XID = "Xid ("
 _OFF = "allen off the bus"
@@ -122,7 +122,7 @@ _OTHERS: tuple[tuple[str, str, str, str | None], ...] = (
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"Xid (", 1, 45, "kernel_log"),
-    Anchor(_OFF.encode(), 1, 2, "kernel_log"),
+    Anchor(_OFF.encode(), 3, 2, "kernel_log"),
     *(Anchor(literal.encode(), 1, 2, "kernel_log") for literal, *_ in _OTHERS),
 )
 
@@ -155,11 +155,11 @@ def parse(intake: Intake) -> list[Event]:
             found = _LOST.search(intake.lines[index].raw)
             if found and ("NVRM" in intake.lines[index].raw or "GPU" in intake.lines[index].raw):
                 seen.add(index)
-                device = _GPU_AT.search(intake.lines[index].raw)
+                device = _gpu_at(intake, index)
                 fault = HardwareFault(
                     "xid",
                     79,
-                    device[1] if device else None,
+                    device,
                     "GPU has fallen off the bus",
                     found["message"],
                     node=_node(intake.lines[index]),
@@ -182,6 +182,15 @@ def parse(intake: Intake) -> list[Event]:
                     seen.add(index)
                     events.append(event)
     return _folded(events)
+
+
+def _gpu_at(intake: Intake, index: int) -> str | None:
+    """The PCI address in a line or in the two before it: newer drivers say "fallen off the bus" over three lines."""
+    for line in (intake.lines[index], *(before for _, before in preceding(intake, index, 2))):
+        found = _GPU_AT.search(line.raw)
+        if found:
+            return str(found[1])
+    return None
 
 
 def _folded(events: list[Event]) -> list[Event]:

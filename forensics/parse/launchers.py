@@ -96,6 +96,12 @@ _TABLE = Table(
         Row(
             "Worker exit type: ",
             _X,
+            r"Worker PID: (?P<pid>\d+) {1,4}(?P<message>Worker exit type: (?P<exit_type>\w{1,60})(?:[. ]+Worker exit detail: (?P<detail>.*))?)$",
+            fill=exit_of("ray"),
+        ),
+        Row(
+            "Worker exit type: ",
+            _X,
             r"(?P<message>Worker exit type: (?P<exit_type>\w{1,60})(?:[. ]+Worker exit detail: (?P<detail>.*))?)$",
             fill=exit_of("ray"),
         ),
@@ -150,6 +156,12 @@ _TABLE = Table(
             r"(?P<message>(?:Worker proc|Engine core proc|Subprocess|APIServer|Process) ?(?P<name>[\w-]{0,80}) ?(?:\(pid[ =:]*(?P<pid>\d+)\) )?died unexpectedly(?: \(exit code: (?P<code>-?\d+)\))?.*)$",
             fill=exit_of("vllm"),
             unless=("Error: ",),
+        ),
+        Row(
+            " died, exit code: ",
+            _X,
+            r"(?P<message>Worker (?P<name>\S{1,80}) pid (?P<pid>\d+) died, exit code: (?P<code>-?\d+))",
+            fill=exit_of("vllm"),
         ),
         Row(
             "crashed with exit code",

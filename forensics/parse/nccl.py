@@ -40,7 +40,7 @@ _LINE = Lazy(
     r"(?P<host>[\w.-]{1,120}):(?P<pid>\d+):(?P<tid>\d+) (?:\[(?P<device>-?\d+)\] )?(?:(?P<file>[\w./-]{1,120}):(?P<line>\d+) ?(?:\([^)]{0,120}\) )?)?NCCL (?P<level>WARN|INFO|ERROR) ?(?P<message>.*)$"
 )
 _BARE = Lazy(r"NCCL (?P<level>WARN|ERROR) (?P<message>.*)$")
-_IB = Lazy(r"status=(\d+)")
+_IB = Lazy(r"(?:status=|with error )(\d+)")
 _PEER = Lazy(r"(?:from peer|to|from|connection with|by remote peer|peer) ([\w.:\[\]-]{3,80}<\d+>)")
 _COMPLETE = Lazy(
     r"comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<nranks>\d+)(?: cudaDev (?P<cuda>\d+))?(?: nvmlDev (?P<nvml>\d+))?(?: busId (?P<bus>[0-9a-f:.]+))?(?: commId (?P<id>0x[0-9a-f]+))?"

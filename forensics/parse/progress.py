@@ -26,6 +26,11 @@ ANCHORS: tuple[Anchor, ...] = ()
 #: word that must stand in the line, phase, pattern with groups step and total (both optional)
 _FORMS: tuple[tuple[str, str, Lazy], ...] = (
     ("iteration ", "train_step", Lazy(r"(?:^|\s)iteration\s{1,12}(?P<step>\d+)\s?/\s{0,12}(?P<total>\d+) ?\|")),
+    (
+        "Running collective: ",
+        "collective",
+        Lazy(r"Running collective: CollectiveFingerPrint\(SequenceNumber=(?P<step>\d+), OpType=(?P<op>\w{1,60})"),
+    ),
     ("Decode batch", "decode", Lazy(r"Decode batch[.,]")),
     ("Prefill batch", "prefill", Lazy(r"Prefill batch[.,]")),
     ("generation throughput", "decode", Lazy(r"Avg prompt throughput: .{0,80}Avg generation throughput")),
