@@ -20,6 +20,9 @@ from forensics.parse.python.shapes import Kind, frame_function
 #: ways kept while the stack is searched; where more are possible nothing is said
 MOST_WAYS = 400
 
+#: a stack that runs through the same lines again must have so many different frames: few lines can be ordered in two ways
+LEAST_FRAMES = 8
+
 #: (the stack as far as known, how many copies stand after how many of its lines)
 _Way = tuple[tuple[str, ...], tuple[int, ...]]
 
@@ -40,7 +43,10 @@ def one_stack(lines: Sequence[Line]) -> list[list[int]] | None:
     if not count:
         return None
     kinds = {line.text: line.kind for line in lines}
+    different = sum(kind is Kind.FRAME for kind in kinds.values())
     counts = Counter(line.text for line in lines if line.kind is not Kind.HEAD)
+    if different < LEAST_FRAMES and any(n > count for n in counts.values()):
+        return None
     body = [line for line in lines if line.kind is not Kind.HEAD]
     left = {text: n // count for text, n in counts.items()}
     length = len(body) // count

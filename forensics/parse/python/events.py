@@ -47,7 +47,7 @@ def event_of(block: Block) -> Event | None:
     )
     last = next((e for e in reversed(exceptions) if e.type), chain.last)
     complete = block.headed and block.raised
-    if not told_type and not block.headed:
+    if not told_type and (not block.headed or block.ambiguous):
         return Event(
             EventKind.STACK,
             span,

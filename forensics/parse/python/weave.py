@@ -18,9 +18,11 @@ guessed into a stack.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 from forensics.parse.python.alike import copies, one_stack
 from forensics.parse.python.colors import Coloring, Line, Top, colorings, explains
@@ -32,12 +34,15 @@ SLACK = 1
 #: an open traceback that never got its exception line
 UNFINISHED = 2
 #: states kept after a line; more, and nothing is said
-MOST_STATES = 500
+MOST_STATES = 800
+#: states the first, narrow search keeps
+BEAM = 60
 MOST_LINES = 3000
 #: continuations weighed; more, and nothing is said
 MOST_STEPS = 120_000
 
-State = tuple[Top, ...]
+#: (the top that was written last where that is evidence, else None; all tops, sorted)
+State = tuple[Top | None, tuple[Top, ...]]
 _START: Top = ("H", "", "")
 
 
@@ -75,9 +80,10 @@ def untangle(lines: Sequence[Line], known: Mapping[str, str] | None = None) -> W
     if same is not None:
         _place_carets(same, carets)
         return same
-    steps = _plain(lines, dict(known or {}))
+    codes = (_neighbours(lines) if _in_bursts(lines) else {}) | dict(known or {})
+    steps = _plain(lines, dict(codes))
     if steps is None or any(len(step) > 1 for step in steps):
-        steps = max((steps, *_colored(lines, dict(known or {}))), key=_certain)
+        steps = max((steps, *_colored(lines, codes)), key=_certain)
     if steps is None:
         return Woven([], len(lines) + len(carets), copies(lines))
     woven = _build(lines, steps)
@@ -88,6 +94,21 @@ def untangle(lines: Sequence[Line], known: Mapping[str, str] | None = None) -> W
 
 #: lines that are shared out; carets follow when the code lines have their places
 _USED = (Kind.HEAD, Kind.FRAME, Kind.CODE, Kind.RAISED)
+
+
+def _neighbours(lines: Sequence[Line]) -> dict[str, str]:
+    """Source lines by frame line, where the same source line stands right below that frame line again and again: several
+    ranks ran the code, and most of their lines still stand together."""
+    below: dict[str, Counter[str]] = {}
+    for line, after in pairwise(lines):
+        if line.kind is Kind.FRAME and after.kind is Kind.CODE:
+            below.setdefault(line.text, Counter())[after.text] += 1
+    found = {}
+    for frame, codes in below.items():
+        (code, count), *others = codes.most_common(2)
+        if count > 1 and (not others or others[0][1] * 3 <= count):
+            found[frame] = code
+    return found
 
 
 def _certain(steps: Sequence[Mapping[Top, Top]] | None) -> int:
@@ -130,38 +151,76 @@ def _alike(lines: Sequence[Line]) -> Woven | None:
 
 
 def _weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None) -> list[dict[Top, Top]] | None:
-    """For each line the tops it may follow (and what the top becomes); None where no way exists or there are too many."""
-    layers: list[dict[State, int]] = [{(): 0}]
+    """For each line the tops it may follow (and what the top becomes); None where no way exists or there are too many.
+
+    A narrow search finds one good way first: what is worse than that one plus SLACK need not be followed."""
+    rough = _ahead(lines, codes, colors, limit=None)
+    if rough is None:
+        return None
+    bound = min(cost + UNFINISHED * _unfinished(state) for state, cost in rough.layers[-1].items())
+    whole = _ahead(lines, codes, colors, limit=bound + SLACK)
+    return _believed(whole.layers, whole.moves) if whole is not None else None
+
+
+@dataclass(slots=True)
+class _Ways:
+    """layers: after each line the states and their least costs; moves: per line (state, top, new top, state after, cost)."""
+
+    layers: list[dict[State, int]]
+    moves: list[list[tuple[State, Top, Top, State, int]]] = field(default_factory=list)
+
+
+def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None, limit: int | None) -> _Ways | None:
+    """All ways up to a cost, or, without a limit, the BEAM cheapest after each line; None where there are none or too many."""
+    ways = _Ways([{(None, ()): 0}])
+    bursts = _in_bursts(lines)
     weighed = 0
-    moves: list[list[tuple[State, Top, Top, State, int]]] = []
     sourceless = _sourceless(lines)
     for line in lines:
         nxt: dict[State, int] = {}
-        steps: list[tuple[State, Top, Top, State, int]] = []
-        for state, cost in layers[-1].items():
-            for top, new, price in _ways(line, state, codes, colors, sourceless):
-                after = list(state)
-                if top is not _START or line.kind is not Kind.HEAD:
+        moves: list[tuple[State, Top, Top, State, int]] = []
+        for state, cost in ways.layers[-1].items():
+            last, tops = state
+            for top, new, price in _ways(line, tops, codes, colors, sourceless):
+                price += last is not None and top != last and last[0] != "E" and line.kind is not Kind.HEAD
+                total = cost + price
+                if limit is not None and total > limit:
+                    continue
+                after = list(tops)
+                if line.kind is not Kind.HEAD:
                     after.remove(top)
                 after.append(new)
-                key = tuple(sorted(after))
-                steps.append((state, top, new, key, price))
-                total = cost + price
+                after.sort()
+                key = (new if bursts else None, tuple(after))
+                moves.append((state, top, new, key, price))
                 if total < nxt.get(key, 1 << 30):
                     nxt[key] = total
-        weighed += len(steps)
+        if limit is None and len(nxt) > BEAM:
+            nxt = dict(sorted(nxt.items(), key=lambda pair: pair[1])[:BEAM])
+        weighed += len(moves)
         if not nxt or len(nxt) > MOST_STATES or weighed > MOST_STEPS:
             return None
-        layers.append(nxt)
-        moves.append(steps)
-    return _believed(layers, moves)
+        ways.layers.append(nxt)
+        ways.moves.append(moves)
+    return ways
+
+
+def _unfinished(state: State) -> int:
+    return sum(top[0] != "E" for top in state[1])
+
+
+def _in_bursts(lines: Sequence[Line]) -> bool:
+    """True where nearly every frame line has a source line right below it: writers wrote many lines before another one did, so
+    that a line that goes on with the one above it most likely does. Lines woven one by one are far from that."""
+    below = [after.kind is Kind.CODE for line, after in pairwise(lines) if line.kind is Kind.FRAME]
+    return len(below) >= 16 and sum(below) * 20 >= len(below) * 19
 
 
 def _believed(
     layers: Sequence[Mapping[State, int]], moves: Sequence[Sequence[tuple[State, Top, Top, State, int]]]
 ) -> list[dict[Top, Top]]:
     """Per line the steps that lie on a way not worse than the best one plus SLACK."""
-    back: dict[State, int] = {s: UNFINISHED * sum(top[0] != "E" for top in s) for s in layers[-1]}
+    back: dict[State, int] = {s: UNFINISHED * _unfinished(s) for s in layers[-1]}
     best = min(cost + back[s] for s, cost in layers[-1].items())
     result: list[dict[Top, Top]] = []
     for number in range(len(moves) - 1, -1, -1):
@@ -184,7 +243,7 @@ def _believed(
 
 
 def _ways(
-    line: Line, state: State, codes: Mapping[str, str], colors: Coloring | None, sourceless: bool
+    line: Line, tops: tuple[Top, ...], codes: Mapping[str, str], colors: Coloring | None, sourceless: bool
 ) -> list[tuple[Top, Top, int]]:
     """(top, new top, cost) of every open traceback that the line may go on with."""
     text, kind = line.text, line.kind
@@ -192,7 +251,7 @@ def _ways(
         return [(_START, _START, 0)]
     ways: list[tuple[Top, Top, int]] = []
     color = colors.words.get(text, "") if colors else ""
-    for top in set(state):
+    for top in set(tops):
         letter, said, tint = top
         price: int | None = None
         new: Top = ("F", text, color)

@@ -184,8 +184,9 @@ def test_the_same_code_path_is_told_to_be_indistinguishable(count: int, seed: in
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_recursion_in_the_same_code_path(count: int) -> None:
-    frames = [((f"/srv/m{n % 3}.py", 10 + n % 3, f"fn_{n % 3}"), f"return fn_{(n + 1) % 3}(x)") for n in range(9)]
-    one = written([*frames, (("/srv/m0.py", 99, "fn_0"), 'raise ValueError("x")')], "ValueError: x")
+    loop = [((f"/srv/m{n % 3}.py", 10 + n % 3, f"fn_{n % 3}"), f"return fn_{(n + 1) % 3}(x)") for n in range(6)]
+    before = [((f"/srv/a{n}.py", n, f"step_{n}"), f"return step_{n + 1}(x)" if n < 5 else "fn_0(x)") for n in range(6)]
+    one = written([*before, *loop, (("/srv/m0.py", 99, "fn_0"), 'raise ValueError("x")')], "ValueError: x")
     for seed in range(4):
         events = parsed([line for _, line in woven([one.lines] * count, seed)])
         assert any(e.fields.get("indistinguishable") == count for e in events)
