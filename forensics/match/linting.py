@@ -108,6 +108,9 @@ def _strict_faults(one: Signature, entry: Mapping[str, Any], path: str, lines: l
         found.append(problem("references: name the source that prints this text (project, file, version, or a thread)"))
     if one.role == "root" and not entry.get("fixes") and not entry.get("next_steps"):
         found.append(problem("a root signature needs fixes or next_steps"))
+    for owner in (entry["match"], *entry.get("fixes", ())):
+        named = [name for key in ("when", "unless") for name in owner.get(key, {}).get("engine", ())]
+        found += [problem(f"engine: {name!r} is none of {', '.join(engines())}", "engine") for name in named if name not in engines()]
     for what, key, mutant in mutants(entry):
         if not noticed(entry, mutant):
             found.append(problem(f"no example or counterexample notices when {what} is dropped", key))
@@ -149,6 +152,12 @@ def healthy_prompts() -> str:
             return "".join(line for line in file if not quotes_a_user(line, len(line))).lower()
     except OSError:
         return ""
+
+
+@lru_cache(maxsize=1)
+def engines() -> tuple[str, ...]:
+    """The names that facts use for engines."""
+    return tuple(str(row["name"]) for row in data.table("facts/engines")["engine"])
 
 
 def _places(source: str, name: str, start: int) -> list[int]:

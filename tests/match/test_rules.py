@@ -76,11 +76,19 @@ def test_the_draft_of_the_founding_case_did_not_run_what_was_asked_for() -> None
         "moe_runner_backend", "triton", "flashinfer_trtllm_routed", "draft_model",
     )  # fmt: skip
     assert "quantization is None" in one.explanation
-    assert "Hypothesis" in one.explanation
+    assert "Hypothesis: the code that would move a DeepSeek FP4 draft to Triton" in one.explanation
 
 
 def test_where_the_backend_asked_for_ran_no_contradiction_is_claimed() -> None:
     assert analysed(SAMPLES / "backend_asked_for" / "backend_asked_for.log")[1] == []
+
+
+def test_a_version_known_to_be_broken_is_said_with_the_failure_it_bears_on() -> None:
+    findings, _ = analysed(SAMPLES / "founding_case" / "founding_case.log")
+    advice = next(f for f in findings if f.id == "version.flashinfer.trtllm-moe-gate-open")
+    assert advice.evidence[0].quote and "0.6.12" in advice.title
+    healthy, _ = analysed(SAMPLES / "healthy_vllm" / "healthy_vllm.log")
+    assert not [f for f in healthy if f.id.startswith("version.")]
 
 
 def test_an_op_whose_list_leaves_the_gpu_out_is_a_mismatch_where_the_error_speaks_of_it(tmp_path: Path) -> None:

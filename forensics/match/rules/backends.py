@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from forensics import data
+from forensics.knowledge.backends import backend
 
 
 class Choice(NamedTuple):
@@ -49,10 +50,11 @@ def leading_to(families: Collection[str], engine: str | None) -> tuple[Choice, .
 
 
 def named(engine: str | None, setting: str, value: str) -> Choice | None:
-    """The row of one value of a setting, or None."""
-    return next(
-        (c for c in choices() if engine in (None, c.engine) and c.setting == setting and c.value.lower() == value.lower()), None
-    )
+    """The row of one value of a setting as any log writes it ("AttentionBackendEnum.TRITON_ATTN"), or None."""
+    row = backend(engine, setting, value)
+    if row is None:
+        return None
+    return next((c for c in choices() if (c.engine, c.setting, c.value) == (row.engine, row.setting, row.value)), None)
 
 
 def ops_of(families: Collection[str], engine: str | None) -> tuple[str, ...]:

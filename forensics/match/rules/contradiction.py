@@ -14,7 +14,7 @@ import re
 from typing import NamedTuple
 
 from forensics.knowledge.families import symbols_in
-from forensics.knowledge.releases import between
+from forensics.knowledge.resolution import ResolutionNote, resolution_notes
 from forensics.match.engine import Matcher
 from forensics.match.quoting import evidence
 from forensics.match.rules.backends import Choice, leading_to, named
@@ -26,6 +26,7 @@ from forensics.model.verdict import Confidence, Contradiction
 
 _NOT_A_CHOICE = ("auto", "none", "default", "")
 INNER_FRAMES = 12
+MOST_NOTES = 3
 
 
 class _Ran(NamedTuple):
@@ -104,7 +105,7 @@ def _contradiction(matcher: Matcher, setting: Setting, ran: _Ran) -> Contradicti
         f"{' (which a draft without a setting of its own shares)' if inherited else ''}, but {_short(ran.via)} ran, to which "
         f"only {' or '.join(choice.value for choice in ran.choices)} leads."
     )
-    reasons = mechanisms(facts, ran.component, ran.choices[0])
+    reasons = mechanisms(facts, setting, ran)
     observed = ran.choices[0].value
     quotes: list[Evidence] = [
         evidence(matcher.subjects, setting.span, (setting.spelled or setting.name,), f"asked for {setting.value}"),
@@ -113,7 +114,7 @@ def _contradiction(matcher: Matcher, setting: Setting, ran: _Ran) -> Contradicti
     quantization = facts.setting("quantization")
     if quantization is not None and reasons and quantization.span != setting.span:
         quotes.append(evidence(matcher.subjects, quantization.span, ("quantization",), f"quantization={quantization.value}"))
-    explanation = " ".join([head, *(text for text, _ in reasons)])
+    explanation = " ".join([head, *reasons])
     return Contradiction(
         setting.name, str(setting.value), observed, explanation, tuple(quotes), ran.component, Confidence.ESTABLISHED
     )
@@ -123,35 +124,35 @@ def _short(name: str) -> str:
     return name if len(name) <= 60 else name[:44] + "…" + name[-12:]
 
 
-def mechanisms(facts: Facts, component: str | None, choice: Choice) -> list[tuple[str, bool]]:
-    """(why the setting may not have acted, whether this version is known for it), the likeliest first.
-
-    Read in SGLang 0.5.3 to 0.5.23 (server_args, arg_groups/overrides, speculative workers, modelopt_quant).
-    """
-    if facts.engine not in ("sglang", None) or choice.op != "moe":
-        return []
-    version = facts.version("sglang")
-    found: list[tuple[str, bool]] = []
-    quantization = facts.setting("quantization")
+def mechanisms(facts: Facts, setting: Setting, ran: _Ran) -> list[str]:
+    """Why the setting may not have acted, in sentences, the surest first: what the settings themselves show, then what is known
+    of this engine's versions. Each says how sure it is."""
+    found = []
+    quantization = facts.setting("quantization", "target_model") or facts.setting("quantization")
     fp4 = _fp4(facts)
-    if quantization is not None and quantization.value in (None, "None") and fp4:
-        where = "in this version" if version and between(version, "0.5.9", "0.5.23") else "in some versions"
-        text = (
-            f"quantization is None although {fp4}: the format was detected from the checkpoint, so overrides that stand behind "
-            f"quantization == 'modelopt_fp4' (which {where} move a draft's experts to triton) do not act. Hypothesis: the log "
-            "does not show which branch ran."
+    if ran.choices[0].op == "moe" and quantization is not None and quantization.value in (None, "None") and fp4:
+        found.append(
+            f"quantization is None although {fp4}: the format was detected from the checkpoint, so overrides gated on the setting "
+            "(modelopt_fp4) do not act."
         )
-        found.append((text, False))
-    if component == "draft_model":
-        if version and not between(version, "0.5.6", None):
-            found.append(("This SGLang has no backend of its own for drafts: a draft shares the target's.", True))
-        algorithm = facts.setting("speculative_algorithm")
-        if algorithm is not None and (algorithm.value or "").upper() in ("DFLASH", "DSPARK", "NGRAM"):
-            found.append((f"{algorithm.value} workers run with the target's backend and ignore the draft's flag.", True))
-        elif version is None:
-            text = "Which backend a draft gets changed between SGLang 0.5.6, 0.5.9, 0.5.12 and 0.5.20; the log names no version."
-            found.append((text, False))
+    version = facts.version(facts.engine or "")
+    notes = resolution_notes(facts.engine, version, setting.name, ran.component, facts)
+    for note in [note for note in notes if _explains(note, facts, setting, ran)][:MOST_NOTES]:
+        where = f"{facts.engine or 'engine'} {note.versions}" + ("" if version else "; the log names no version")
+        sure = "" if note.confidence is Confidence.SUPPORTED else "Hypothesis: "
+        found.append(f"{sure}{note.why} ({where}).")
     return found
+
+
+def _explains(note: ResolutionNote, facts: Facts, setting: Setting, ran: _Ran) -> bool:
+    """True where what a rule results in is, or may be, what ran."""
+    result = note.result
+    if result == "the target's":
+        target = facts.setting(setting.name, "target_model")
+        result = target.value or "auto" if target else "auto"
+    elif result.startswith("the same backend"):
+        result = setting.value or "auto"
+    return named(facts.engine, setting.name, result) is None or _leads_to(setting.name, result, ran, facts)
 
 
 def _fp4(facts: Facts) -> str:
