@@ -26,12 +26,21 @@ class Stage(NamedTuple):
     phase: str
     component: str
     weight: int
+    owners: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
 def _stages() -> tuple[Stage, ...]:
     return tuple(
-        Stage(tuple(r["files"]), frozenset(r["functions"]), r["label"], r["phase"], r["component"], r["weight"])
+        Stage(
+            tuple(r["files"]),
+            frozenset(r["functions"]),
+            r["label"],
+            r["phase"],
+            r["component"],
+            r["weight"],
+            tuple(r.get("owners", ())),
+        )
         for r in table("frames/stages")["stage"]
     )
 

@@ -11,43 +11,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from forensics.callpath.owners import owner_of
-from forensics.callpath.stages import is_model_file, stages_of
-from forensics.callpath.words import called, function_words, launched, model_label, path_label
+from forensics.callpath.stages import draft_words, is_model_file, stages_of
+from forensics.callpath.words import called, dull, function_words, launched, model_label, path_label
 from forensics.data import table
 from forensics.model.knowledge import KernelName
 from forensics.model.stack import Frame
 from forensics.model.verdict import CallPath, CallStep, Gap, Owner
 
 #: more steps than a person reads; the outermost of the user's and the engine's go first
-_MOST = 12
-
-_DULL = frozenset(
-    (
-        "forward",
-        "__call__",
-        "apply",
-        "__init__",
-        "run",
-        "wrapper",
-        "main",
-        "_forward",
-        "call",
-        "inner",
-        "impl",
-        "forward_native",
-        "forward_cuda",
-        "_run",
-        "<lambda>",
-        "wrapped",
-        "helper",
-        "fn",
-        "func",
-        "<listcomp>",
-        "<genexpr>",
-        "<dictcomp>",
-        "_wrapper",
-    )
-)
+_MOST = 10
 
 _KERNEL_FAILED = re.compile(
     r"illegal memory access|device-side assert|unspecified launch failure|misaligned address|illegal instruction|"
@@ -55,6 +27,12 @@ _KERNEL_FAILED = re.compile(
     re.IGNORECASE,
 )
 _IN_LAYERS = re.compile(r"/(?:layers|ops|attention|kernels|moe|quantization|lora|modules)/")
+#: what native stacks begin and end with: the interpreter, the loader, the way to abort
+_NATIVE_PLUMBING = re.compile(
+    r"__GI_|__libc|_?_?wait4$|__kernel_rt|raise$|abort$|gsignal|__pthread|pthread_|clone\d?$|start_thread|_start$|\?\?|<unknown|__cxa_|__gxx|"
+    r"ggml_print_backtrace|ggml_abort|c10::Error|c10::detail::torchCheckFail|c10::cuda::c10_cuda_check|std::terminate|_Py|Py[A-Z]|PyObject_|PyEval|"
+    r"cfunction_|method_vectorcall|slot_tp|type_call|ucs_|__sigaction|__restore_rt|main$|absl::.*LogMessage"
+)
 _BLOCKING = re.compile(r"(?:CUDA|HIP|AMD_SERIALIZE)_(?:LAUNCH_BLOCKING|KERNEL)\s*=\s*[13]")
 
 
@@ -69,6 +47,8 @@ def _plumbing() -> tuple[tuple[tuple[str, frozenset[str]], ...], tuple[str, ...]
 def _is_plumbing(path: str, function: str) -> bool:
     pairs, runtime = _plumbing()
     if path.startswith(("<frozen", "<eval_with_key>", "<string>")):
+        return True
+    if _NATIVE_PLUMBING.match(function) and not path.endswith(".py"):
         return True
     if any(path.endswith(file) and (not functions or function in functions) for file, functions in pairs):
         return True
@@ -86,7 +66,7 @@ def build(
     """The call path of one failure. message: all that was said (decides about the gap); kernel: where one is known, it is the
     last step; launch_blocking: True where the log shows that launches were synchronous."""
     steps: list[tuple[CallStep, int]] = []
-    inside_library = False
+    inside_library = drafted = False
     last = _last(frames)
     for index, frame in enumerate(frames):
         if is_plumbing(frame) and index != last:
@@ -95,6 +75,10 @@ def build(
         if owner is not Owner.KERNEL_LIBRARY:
             inside_library = False
         for label, weight in _labels_of(frame, owner, index == last, inside_library):
+            if drafted and label == model_label(frame.file or ""):
+                # A draft head runs the layers of its target's file: the draft's own name says which model this is.
+                continue
+            drafted = drafted or label in draft_words()
             _append(steps, CallStep(label, owner, index), weight)
         inside_library = owner is Owner.KERNEL_LIBRARY
     if kernel is not None and not any(kernel.name in step.label for step, _ in steps):
@@ -116,7 +100,9 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
     path = (frame.file or "").replace("\\", "/")
     name = frame.function.rsplit(".", 1)[-1]
     found: list[tuple[str, int]] = []
-    stage = next((row.label for row in stages_of(frame) if row.label), None)
+    stage = next(
+        (row.label for row in stages_of(frame) if row.label and (not row.owners or owner.value in row.owners)), None
+    )
     if stage is not None and owner is not Owner.KERNEL_LIBRARY:
         found.append((stage, 3))
     elif owner is Owner.KERNEL_LIBRARY or path_label(path):
@@ -129,11 +115,13 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
         label = model_label(path)
         if label is not None:
             found.append((label, 7))
-        if name not in _DULL and not name.startswith("__"):
+        if name not in dull() and not name.startswith("__"):
             found.append((name.strip("_"), 6))
     elif owner is Owner.USER:
-        found.append((name if name != "<module>" else path.rsplit("/", 1)[-1], 4 if name not in _DULL else 0))
-    elif owner is Owner.ENGINE and _IN_LAYERS.search(path) and name not in _DULL:
+        found.append((name if name != "<module>" else path.rsplit("/", 1)[-1], 4 if name not in dull() else 0))
+    elif not path.endswith((".py", ".pyx", ".pxi")) and not frame.code and "<" not in path:
+        found.append((_native(frame.function), 4))
+    elif owner is Owner.ENGINE and _IN_LAYERS.search(path) and name not in dull():
         found.append((name.strip("_"), 5))
     layer = called(frame) if owner in (Owner.USER, Owner.ENGINE) or is_model_file(path) else None
     if (
@@ -150,9 +138,17 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
     return [pair for pair in found if pair[0]]
 
 
+def _native(function: str) -> str:
+    """A C++ function without its arguments, template parameters and outer namespaces."""
+    bare = re.sub(r"\(.*|<.*|\+0x.*", "", function).strip() or function
+    return "::".join(bare.split("::")[-2:])[:80]
+
+
 def _innermost(frame: Frame, path: str, name: str) -> str:
+    if not path.endswith(".py") and not frame.code:
+        return _native(frame.function)
     words = function_words(name)
-    if name in _DULL or name == "<module>":
+    if name in dull() or name == "<module>":
         stem = path.rsplit("/", 1)[-1]
         return stem.removesuffix(".py") if name != "<module>" else stem
     return words
@@ -160,7 +156,8 @@ def _innermost(frame: Frame, path: str, name: str) -> str:
 
 def _append(steps: list[tuple[CallStep, int]], step: CallStep, weight: int) -> None:
     """What is already on the path is not told again."""
-    if all(old.label.lower() != step.label.lower() for old, _ in steps):
+    said = step.label.lower()
+    if not any(old.label.lower() == said or (weight <= 3 and old.label.lower().endswith(said)) for old, _ in steps):
         steps.append((step, weight))
 
 

@@ -31,6 +31,12 @@ def _ignored() -> frozenset[str]:
     return frozenset(table("frames/labels")["calls"]["ignore"])
 
 
+@lru_cache(maxsize=1)
+def dull() -> frozenset[str]:
+    """Functions whose names say nothing of what they do."""
+    return frozenset(table("frames/labels")["calls"]["dull"])
+
+
 @lru_cache(maxsize=4096)
 def function_words(function: str) -> str:
     """A kernel library's function in words; its own name where fewer than two words are known."""
@@ -64,7 +70,7 @@ def called(frame: Frame) -> str | None:
             return made[1].lower() if made[1].lower() in draft_words() else made[1]
         for match in _CALL.finditer(text):
             name = re.sub(r"\[[^\]]*\]", "", match[1]).rsplit(".", 1)[-1]
-            if name not in _ignored() and len(name) > 1:
+            if name not in _ignored() and name not in dull() and len(name) > 1:
                 return name.strip("_")
     return None
 

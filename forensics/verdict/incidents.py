@@ -1,17 +1,21 @@
-"""Several runs in one log told apart. In: events of a source in order; out: runs. Sample:
+"""Several runs in one log told apart. In: events and lines of a source in order; out: runs. Sample:
 
     start, CUDA out of memory, exit · start, serving, asked to stop -> two runs
 
-A new run begins where a writer that had begun before begins again after something had failed or ended.
+A new run begins where a writer that had begun before begins again after something had failed.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from forensics.data import table
 from forensics.model.event import Event, EventKind
-from forensics.model.source import Span
+from forensics.model.source import LogLine, Span
 
 _FAILS = frozenset(
     (
@@ -34,29 +38,40 @@ class Run:
     events: list[Event] = field(default_factory=list)
 
 
-def split(events: Sequence[Event]) -> list[Run]:
+@lru_cache(maxsize=1)
+def _begins() -> re.Pattern[str]:
+    rows = table("verdict/progress")["began"]
+    return re.compile("|".join(f"(?P<b{place}>{row})" for place, row in enumerate(rows)))
+
+
+def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
     """The runs, in the log's order; one where nothing begins twice. Only a log of one source is split: several files of one
     job begin at different lines."""
-    runs = [Run()]
-    if len({e.span.source for e in events if e.span.source >= 0}) > 1:
-        runs[0].events = list(events)
-        return runs
-    begun: set[str] = set()
-    over = False
+    fails = sorted(e.span.first_line for e in events if e.kind in _FAILS)
+    if not fails or not lines or lines[0].source != lines[-1].source:
+        return [Run(None, list(events))]
+    begins = _boundaries(lines, fails)
+    runs = [Run(), *(Run(span) for span in begins)]
+    numbers = [span.first_line for span in begins]
     for event in events:
-        if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") in ("startup", "launch", "start"):
-            if event.fields.get("state", "begin") == "begin":
-                writer = event.stream or event.parser
-                if over and writer in begun:
-                    runs.append(Run(event.span))
-                    begun.clear()
-                    over = False
-                begun.add(writer)
-        elif (
-            event.kind is EventKind.LIFECYCLE
-            and event.fields.get("phase") == "shutdown"
-            and event.fields.get("state") == "end"
-        ) or event.kind in _FAILS:
-            over = True
-        runs[-1].events.append(event)
+        runs[bisect_right(numbers, event.span.first_line) if event.span.source >= 0 else 0].events.append(event)
     return runs
+
+
+def _boundaries(lines: Sequence[LogLine], fails: Sequence[int]) -> list[Span]:
+    found: list[Span] = []
+    begun: set[tuple[str | None, str]] = set()
+    pattern = _begins()
+    since = 0
+    for line in lines:
+        match = pattern.search(line.text[:400])
+        if match is None:
+            continue
+        writer = (match.lastgroup, line.stream)
+        failed = bisect_right(fails, line.number) > bisect_right(fails, since)
+        if failed and writer in begun:
+            found.append(Span(line.source, line.number, line.number))
+            begun.clear()
+            since = line.number
+        begun.add(writer)
+    return found

@@ -109,7 +109,7 @@ def _join_reraised(seen: list[Sighting]) -> list[Sighting]:
     for place, outer in enumerate(python):
         words = _squeezed(outer.message)
         for inner in reversed(python[max(0, place - 8) : place]):
-            said = _squeezed(inner.message)[:200]
+            said = _squeezed(inner.message.split("\n", 1)[0])[:200]
             if id(inner) in gone or len(said) < 20 or not same_process(inner, outer) or not close(inner, outer):
                 continue
             if said in words and not words.startswith(said):

@@ -45,7 +45,7 @@ def judge(
 ) -> Incident:
     """The incident that ended the job. incident: report this one of several instead (1-based, in the log's order)."""
     quotes, order = Quotes(intake), Order(intake)
-    runs = split(events)
+    runs = split(events, intake.lines)
     analyses = [
         analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)
     ]

@@ -14,7 +14,7 @@ from forensics.data import table
 from forensics.ingest.intake import Intake
 from forensics.model.source import LogLine, Span
 from forensics.verdict.quotes import Quotes
-from forensics.verdict.sighting import Sighting
+from forensics.verdict.sighting import Sighting, is_work_text
 
 _MOST_LINES = 20_000
 _DEALT_WITH = re.compile(
@@ -31,9 +31,8 @@ _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    rows = table("verdict/progress")
-    return re.compile("|".join(rows["working"])), re.compile("|".join(rows["ended"]))
+def _ended() -> re.Pattern[str]:
+    return re.compile("|".join(table("verdict/progress")["ended"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,12 @@ class Aftermath:
 
 def is_work(line: LogLine) -> bool:
     """True for a line that shows a job at work."""
-    return _patterns()[0].search(line.text[:2_000]) is not None
+    return is_work_text(line.text)
 
 
 def is_end(line: LogLine) -> bool:
     """True for a line that shows an orderly end."""
-    return _patterns()[1].search(line.text[:2_000]) is not None
+    return _ended().search(line.text[:2_000]) is not None
 
 
 def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None = None) -> Aftermath:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from forensics.data import table
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.source import Rank, Span
 from forensics.model.stack import Frame, RaisedException, StackTrace
@@ -142,13 +144,13 @@ def sight(event: Event) -> Sighting | None:
         root_message=own_words(event.message),
         rank=event.rank,
         time=event.time,
-        span=event.span,
+        span=_own_span(event),
         weight=weight,
         events=[event],
         level=event.level,
         stream=event.stream,
         count=event.count,
-        spans=[event.span],
+        spans=[_own_span(event)],
     )
     if event.chain is not None:
         chain = event.chain
@@ -187,9 +189,32 @@ def sight(event: Event) -> Sighting | None:
 
 
 def own_words(message: str) -> str:
-    """A message without the lines of other writers that ran into it."""
+    """A message without the lines of other writers, and of the job going on, that ran into it."""
     foreign = _FOREIGN.search(message)
-    return message[: foreign.start()].rstrip() if foreign is not None else message
+    message = message[: foreign.start()].rstrip() if foreign is not None else message
+    if "\n" not in message:
+        return message
+    lines = message.split("\n")
+    work = next((place for place, line in enumerate(lines[1:400], 1) if is_work_text(line)), None)
+    return message if work is None else "\n".join(lines[:work]).rstrip()
+
+
+@lru_cache(maxsize=1)
+def _work() -> re.Pattern[str]:
+    return re.compile("|".join(table("verdict/progress")["working"]))
+
+
+def is_work_text(text: str) -> bool:
+    """True for a line that shows a job at work."""
+    return _work().search(text[:2_000]) is not None
+
+
+def _own_span(event: Event) -> Span:
+    """The event's lines without those that `own_words` takes away from its end."""
+    said = event.chain.last.message if event.chain is not None else event.message
+    more = said.count("\n") - own_words(said).count("\n")
+    span = event.span
+    return Span(span.source, span.first_line, max(span.first_line, span.last_line - more)) if more > 0 else span
 
 
 def _crashing(stacks: tuple[StackTrace, ...]) -> StackTrace:

@@ -1,0 +1,49 @@
+"""Which kernel or op a failure names."""
+
+from __future__ import annotations
+
+from forensics.callpath import kernel_of
+from forensics.model.knowledge import Facts
+from forensics.model.stack import Frame
+
+SGLANG = "/sgl-workspace/sglang/python/sglang/srt/"
+BMM = "bmm_MxE4m3_MxE2m1MxE4m3_Fp32_bA32_bB32_bC32_t128x8x256u2_s5_et128x8_m128x8x32_cga1x1x1_16dp256b_rM_TN_transOut_schedS_biasM_bN_ldgsts_tmaOpt_clmp_swiGlu_dynBatch_sm100f"
+
+
+def name(texts: list[str], *frames: Frame) -> str | None:
+    found = kernel_of(texts, frames, Facts())
+    return found.name if found else None
+
+
+def test_a_name_with_a_grammar_is_decoded() -> None:
+    found = kernel_of([f"Error occurred when running GEMM! (Kernel: {BMM})"], (), Facts())
+    assert found is not None
+    assert found.grammar
+    assert found.archs == ("sm_100f",)
+
+
+def test_a_triton_launch_names_its_kernel() -> None:
+    assert (
+        name(["x"], Frame("f", SGLANG + "layers/ops.py", 1, "_fwd_kernel_stage2[grid](q, k, v)"))
+        == "_fwd_kernel_stage2"
+    )
+
+
+def test_a_lookup_that_is_called_is_no_kernel() -> None:
+    assert name(["x"], Frame("f", "/srv/main.py", 1, "CASES[case]()")) is None
+
+
+def test_a_registered_op_is_named() -> None:
+    assert (
+        name(["x"], Frame("f", SGLANG + "ops.py", 1, "torch.ops.sgl_kernel.moe_fused_gate.default("))
+        == "moe_fused_gate"
+    )
+
+
+def test_the_message_names_it() -> None:
+    assert name(["moe_fused_gate() takes 5 positional arguments but 7 were given"]) == "moe_fused_gate"
+    assert name(["Kernel Name: flash_attn_tile"]) == "flash_attn_tile"
+
+
+def test_advice_about_kernels_is_no_name() -> None:
+    assert name(["CUDA kernel errors might be asynchronously reported at some other API call"]) is None

@@ -1,0 +1,37 @@
+"""Whose code a frame is."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.callpath import owner_of
+from forensics.model.stack import Frame
+from forensics.model.verdict import Owner
+
+PACKAGES = "/usr/local/lib/python3.12/dist-packages/"
+
+
+@pytest.mark.parametrize(
+    ("frame", "owner"),
+    [
+        (Frame("forward", PACKAGES + "vllm/model_executor/models/llama.py"), Owner.ENGINE),
+        (Frame("forward", "/sgl-workspace/sglang/python/sglang/srt/models/qwen2.py"), Owner.ENGINE),
+        (Frame("main", "/home/me/vllm/train.py"), Owner.USER),
+        (Frame("main", "/home/me/vllm/examples/offline.py"), Owner.USER),
+        (Frame("trtllm_fp4_block_scale_moe", PACKAGES + "flashinfer/fused_moe/core.py"), Owner.KERNEL_LIBRARY),
+        (Frame("linear", PACKAGES + "torch/nn/functional.py"), Owner.FRAMEWORK),
+        (Frame("linear", "torch/nn/functional.py"), Owner.FRAMEWORK),
+        (Frame("f", PACKAGES + "some_package_nobody_knows/x.py"), Owner.FRAMEWORK),
+        (Frame("_bootstrap", "/usr/lib/python3.12/multiprocessing/process.py"), Owner.RUNTIME),
+        (Frame("_run_module_as_main", "<frozen runpy>"), Owner.RUNTIME),
+        (Frame("main", r"C:\work\train.py"), Owner.USER),
+        (Frame("c10::Error::Error(c10::SourceLocation)", module="/usr/lib/libc10.so"), Owner.FRAMEWORK),
+        (Frame("??", module="/usr/lib/x86_64-linux-gnu/libcuda.so.1"), Owner.DRIVER),
+        (Frame("ncclGroupEnd", module="/usr/lib/libnccl.so.2"), Owner.KERNEL_LIBRARY),
+        (Frame("llama_decode", module="/opt/libllama.so.0"), Owner.ENGINE),
+        (Frame("_nv012454rm+0x437/0x4b0 [nvidia]"), Owner.DRIVER),
+        (Frame("f", "train.py"), Owner.USER),
+    ],
+)
+def test_owner(frame: Frame, owner: Owner) -> None:
+    assert owner_of(frame) is owner

@@ -1,0 +1,135 @@
+"""Frames to steps: plumbing folded, layers named, gaps told."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.callpath import build, component_of, is_plumbing, phase_of
+from forensics.model.event import Event, EventKind
+from forensics.model.source import Span
+from forensics.model.stack import Frame
+from forensics.model.verdict import Owner
+
+TORCH = "/usr/local/lib/python3.12/dist-packages/torch/"
+SGLANG = "/sgl-workspace/sglang/python/sglang/srt/"
+FLASHINFER = "/usr/local/lib/python3.12/dist-packages/flashinfer/"
+
+CALL = (
+    Frame("_wrapped_call_impl", TORCH + "nn/modules/module.py", 1751, "return self._call_impl(*args, **kwargs)"),
+    Frame("_call_impl", TORCH + "nn/modules/module.py", 1762, "return forward_call(*args, **kwargs)"),
+)
+DRAFT_CAPTURE = (
+    Frame("run_scheduler_process", SGLANG + "managers/scheduler.py", 2900, "scheduler = Scheduler(server_args)"),
+    Frame("capture", SGLANG + "speculative/eagle_draft_cuda_graph_runner.py", 210, "self.capture_one_batch_size(bs)"),
+    Frame("forward", SGLANG + "models/deepseek_v4_nextn.py", 140, "hidden_states = self.decoder(positions)"),
+    *CALL,
+    Frame("forward", SGLANG + "models/deepseek_v4.py", 1400, "hidden_states = self.mlp(hidden_states)"),
+    *CALL,
+    Frame("mlp", SGLANG + "models/deepseek_v4.py", 1546, "return self.experts(x, topk)"),
+    *CALL,
+    Frame("trtllm_fp4_block_scale_routed_moe", FLASHINFER + "fused_moe/core.py", 3100, "return module.run("),
+)
+
+
+def labels(frames: tuple[Frame, ...], message: str = "") -> list[str]:
+    return [step.label for step in build(frames, message).steps]
+
+
+def test_the_draft_head_is_named_and_its_layers() -> None:
+    found = labels(DRAFT_CAPTURE)
+    named = [label for label in found if label in ("nextn", "mlp", "trtllm routed MoE")]
+    assert named == ["nextn", "mlp", "trtllm routed MoE"]
+    assert "deepseek_v4" not in found
+
+
+def test_plumbing_is_never_a_step() -> None:
+    assert all(is_plumbing(frame) for frame in CALL)
+    assert not any("call_impl" in label for label in labels(DRAFT_CAPTURE))
+
+
+def test_steps_point_at_their_frames() -> None:
+    path = build(DRAFT_CAPTURE)
+    step = next(step for step in path.steps if step.label == "trtllm routed MoE")
+    assert step.frame == len(DRAFT_CAPTURE) - 1
+    assert step.owner is Owner.KERNEL_LIBRARY
+
+
+def test_classes_and_attributes_of_one_file_name_the_layers() -> None:
+    frames = (
+        Frame("run", "/srv/app/serve.py", 47, "NextN()(torch.randn(16, 2048))"),
+        *CALL,
+        Frame("forward", "/srv/app/serve.py", 43, "def forward(self, x): return self.mlp(x)", marked="self.mlp(x)"),
+        *CALL,
+        Frame("forward", "/srv/app/serve.py", 38, "def forward(self, x): return self.experts(x)"),
+    )
+    assert labels(frames)[-3:] == ["nextn", "mlp", "experts"]
+
+
+def test_an_asynchronous_error_leaves_a_gap() -> None:
+    said = "CUDA error: an illegal memory access was encountered"
+    assert build(DRAFT_CAPTURE, said).gaps
+    assert not build(DRAFT_CAPTURE, said, launch_blocking=True).gaps
+    assert not build(DRAFT_CAPTURE, "KeyError: 'x'").gaps
+
+
+def test_many_frames_stay_readable() -> None:
+    frames = tuple(Frame(f"step_{i}", f"/srv/app/module_{i}.py", i) for i in range(80))
+    found = labels(frames)
+    assert len(found) <= 10
+    assert found[-1] == "step_79"
+
+
+def test_native_frames_lose_arguments_and_the_way_to_abort() -> None:
+    frames = (
+        Frame("__libc_start_main", module="/lib64/libc.so.6"),
+        Frame("llama_context::decode(llama_batch const&)", module="/opt/libllama.so"),
+        Frame("ggml_abort", module="/opt/libggml-base.so"),
+    )
+    assert labels(frames) == ["llama_context::decode"]
+
+
+def test_no_frames_no_steps() -> None:
+    assert build(()).steps == ()
+
+
+def test_capture_beats_the_decode_inside_it() -> None:
+    frames = (*DRAFT_CAPTURE, Frame("forward_decode", SGLANG + "layers/attention/triton_backend.py", 1))
+    assert phase_of(frames) == "graph_capture"
+    assert component_of(frames) == "draft_model"
+
+
+@pytest.mark.parametrize(
+    ("frames", "phase", "component"),
+    [
+        ((Frame("load_model", SGLANG + "model_executor/model_runner.py"),), "weight_load", None),
+        ((Frame("save_checkpoint", "/srv/train/trainer.py"),), "checkpoint", None),
+        ((Frame("_try_get_data", TORCH + "utils/data/dataloader.py"),), None, "dataloader"),
+        ((Frame("run", TORCH + "distributed/run.py"),), None, "launcher"),
+        ((Frame("main", "train.py"),), None, None),
+    ],
+)
+def test_phase_and_component(frames: tuple[Frame, ...], phase: str | None, component: str | None) -> None:
+    assert phase_of(frames) == phase
+    assert component_of(frames) == component
+
+
+def test_a_verified_target_is_not_the_draft() -> None:
+    frames = (
+        Frame("verify", SGLANG + "speculative/eagle_worker.py"),
+        Frame("forward", SGLANG + "models/deepseek_v4.py"),
+    )
+    assert component_of(frames) == "target_model"
+
+
+def lifecycle(phase: str, state: str, line: int) -> Event:
+    return Event(EventKind.LIFECYCLE, Span(0, line, line), fields={"phase": phase, "state": state})
+
+
+def test_the_log_says_the_phase_where_no_frame_does() -> None:
+    begun = [
+        lifecycle("weight_load", "begin", 1),
+        lifecycle("weight_load", "end", 2),
+        lifecycle("graph_capture", "begin", 3),
+    ]
+    assert phase_of((), begun) == "graph_capture"
+    assert phase_of((), begun[:2]) is None

@@ -1,0 +1,28 @@
+"""Logs as text to incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forensics.model.verdict import Incident
+from forensics.pipeline import analyze
+
+Told = Callable[..., Incident]
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    """Writes texts to files (one each) and analyses them together."""
+
+    def run(*texts: str, **options: object) -> Incident:
+        paths = []
+        for number, text in enumerate(texts):
+            path = tmp_path / f"{chr(97 + number)}.log"
+            path.write_text(text, encoding="utf-8")
+            paths.append(path)
+        return analyze(paths, **options)  # type: ignore[arg-type]
+
+    return run

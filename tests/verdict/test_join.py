@@ -1,0 +1,72 @@
+"""One failure told several times is one failure."""
+
+from __future__ import annotations
+
+from forensics.model.verdict import Category, CausalRole
+
+from . import logs
+from .conftest import Told
+
+
+def test_a_device_assert_and_the_traceback_it_surfaced_in(told: Told) -> None:
+    incident = told(logs.DEVICE_ASSERT)
+    primary = incident.primary
+    assert primary is not None
+    assert primary.kind == "device_assert"
+    assert primary.type == "RuntimeError"
+    assert "srcIndex < srcSelectDimSize" in primary.root_message
+    assert [frame.function for frame in primary.frames] == ["<module>", "forward"]
+    assert primary.call_path.gaps
+    assert incident.verdict.category is Category.DEVICE_ASSERT
+    assert all(f.role is not CausalRole.INITIATING for f in incident.failures[1:])
+
+
+def test_the_librarys_own_words_are_the_root(told: Told) -> None:
+    incident = told(logs.NCCL_WARNING)
+    primary = incident.primary
+    assert primary is not None
+    assert primary.root_message.startswith("Error while creating shared memory segment")
+    assert primary.message.startswith("NCCL error in")
+
+
+def test_last_error_inside_the_message_is_the_root(told: Told) -> None:
+    text = (
+        logs.NCCL_WARNING.split("\n", 1)[1]
+        + "ncclSystemError: System call or external library call failed.\nLast error:\nnvmlInit_v2() failed: Driver/library version mismatch\n"
+    )
+    primary = told(text).primary
+    assert primary is not None
+    assert primary.root_message == "nvmlInit_v2() failed: Driver/library version mismatch"
+
+
+def test_an_exception_raised_again_behind_a_prefix_keeps_its_root(told: Told) -> None:
+    text = """\
+Traceback (most recent call last):
+  File "/work/serve.py", line 5, in build
+    compile()
+RuntimeError: the tile does not fit into this kernel
+<torn>
+Traceback (most recent call last):
+  File "/work/serve.py", line 9, in <module>
+    capture()
+Exception: Capture failed: the tile does not fit into this kernel
+"""
+    incident = told(text)
+    primary = incident.primary
+    assert primary is not None
+    assert (primary.type, primary.root_type) == ("Exception", "RuntimeError")
+    assert len(incident.failures) == 1
+
+
+def test_lines_of_other_writers_are_not_the_message(told: Told) -> None:
+    text = """\
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "/work/train.py", line 9, in <module>
+[rank0]:     step()
+[rank0]: ValueError: the schedule has no steps
+[rank0]:[W512 20:34:04.42 ProcessGroupNCCL.cpp:1476] Warning: WARNING: destroy_process_group() was not called before program exit
+"""
+    primary = told(text).primary
+    assert primary is not None
+    assert primary.message == "the schedule has no steps"
+    assert primary.role is CausalRole.INITIATING

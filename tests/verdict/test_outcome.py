@@ -1,0 +1,92 @@
+"""Did the job go on? Healthy, degraded and asked-to-stop logs."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.model.verdict import Category, Status
+
+from . import logs
+from .conftest import Told
+
+
+def test_a_server_that_serves_on_is_degraded(told: Told) -> None:
+    incident = told(logs.SERVES_ON)
+    assert incident.status is Status.DEGRADED
+    assert incident.primary is not None
+    assert incident.primary.type == "ValueError"
+
+
+def test_the_same_error_as_the_last_words_is_a_crash(told: Told) -> None:
+    text = "".join(line for line in logs.SERVES_ON.splitlines(keepends=True) if "INFO" not in line)
+    assert told(text).status is Status.CRASHED
+
+
+def test_an_orderly_stop_is_healthy(told: Told) -> None:
+    incident = told(logs.ASKED_TO_STOP)
+    assert incident.status is Status.HEALTHY
+    assert incident.verdict.category is Category.NONE
+    assert incident.primary is None
+
+
+def test_ctrl_c_in_the_middle_is_a_kill(told: Told) -> None:
+    incident = told(logs.CTRL_C_IN_TRAINING)
+    assert incident.status is Status.KILLED
+    assert incident.verdict.category is Category.KILLED_EXTERNALLY
+
+
+def test_a_program_that_ends_in_order_because_it_could_not_start_has_crashed(told: Told) -> None:
+    incident = told(logs.LLAMA_OOM)
+    assert incident.status is Status.CRASHED
+    assert incident.verdict.category is Category.OOM_GPU
+
+
+def test_an_error_line_amid_work_is_no_failure(told: Told) -> None:
+    text = "step 1 | loss 2.31\nERROR: telemetry endpoint did not answer\nstep 2 | loss 2.30\nstep 3 | loss 2.29\n"
+    assert told(text).status is Status.HEALTHY
+
+
+def test_an_error_line_as_the_last_word_is_one(told: Told) -> None:
+    text = "step 1 | loss 2.31\nERROR: the checkpoint directory is not writable\n"
+    assert told(text).status is not Status.HEALTHY
+
+
+def test_a_handled_exception_is_told_but_not_blamed(told: Told) -> None:
+    text = """\
+step 1 | loss 2.31
+WARNING:root:reference could not be made, falling back to cosine
+Traceback (most recent call last):
+  File "/work/bench.py", line 9, in reference
+    model.double()
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB.
+step 2 | loss 2.30
+pass
+"""
+    incident = told(text)
+    assert incident.status is Status.HEALTHY
+    assert incident.primary is None
+    assert any("out of memory" in other.title for other in incident.others)
+
+
+PROMPT = (
+    "(APIServer pid=7) INFO 12-01 10:06:12 [logger.py:40] Received request chat-1: prompt: '<|im_start|>user\\n{}<|im_end|>', params: x\n"
+    'INFO:     10.7.0.2:55100 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+    'INFO:     10.7.0.2:55101 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.",
+        "[rank3]:[E1129 20:11:22 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1000) ran for 1001 milliseconds before timing out.",
+        "Segmentation fault (core dumped)",
+    ],
+)
+def test_what_users_ask_about_is_no_failure_of_the_server(told: Told, said: str) -> None:
+    assert told(PROMPT.format(said)).status is Status.HEALTHY
+
+
+def test_an_empty_log_has_no_failure(told: Told) -> None:
+    assert told("").primary is None
