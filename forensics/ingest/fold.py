@@ -108,5 +108,5 @@ class Fold:
         self.counts = self._pieces_counts
         for template, (number, body) in self._pieces_last.items():
             mine = self.last.get(template)
-            if mine is None or mine[0] < number:
+            if mine is None or mine[0] <= number:
                 self.last[template] = (number, body)

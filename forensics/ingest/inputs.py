@@ -212,7 +212,7 @@ def _is_binary(head: bytes, encoding: str) -> bool:
         return False
     sample = head[:2048]
     control = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in sample if byte)
-    return control > len(sample) * 0.05 or (
+    return control > max(len(sample) * 0.05, 12) or (
         sample.count(0) > len(sample) * 0.5 and sample.strip(b"\0") != b"" and control > 0
     )
 

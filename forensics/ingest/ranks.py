@@ -104,23 +104,23 @@ _WORD = r"(?:[a-z]{1,20}[_.-]){0,2}"
 _TAIL = r"(?:[_.-](?:log|txt|out|err|stdout|stderr)){0,3}$"
 #: (words one of which the name must hold, the form, what its number is)
 _NAMES: tuple[tuple[tuple[str, ...], Pattern[str], str], ...] = (
-    (("attempt_",), Pattern(r"(?:^|[/\\])attempt_\d{1,3}[/\\](\d{1,4})[/\\](?:std(?:out|err)|error)"), "local"),
-    (("rank",), Pattern(rf"(?:^|[/\\]){_WORD}(?:global[_-]?)?rank[_.-]?(\d{{1,6}}){_TAIL}"), "rank"),
-    (("rank",), Pattern(rf"(?:^|[/\\]){_WORD}local[_-]?rank[_-]?(\d{{1,6}}){_TAIL}"), "local"),
-    (("rank",), Pattern(r"(?:^|[/\\])rank[_-]?(\d{1,6})[/\\][^/\\]{1,80}$"), "rank"),
+    (("attempt_",), Pattern(r"(?:^|[/\\!])attempt_\d{1,3}[/\\](\d{1,4})[/\\](?:std(?:out|err)|error)"), "local"),
+    (("rank",), Pattern(rf"(?:^|[/\\!]){_WORD}local[_-]?rank[_-]?(\d{{1,6}}){_TAIL}"), "local"),
+    (("rank",), Pattern(rf"(?:^|[/\\!]){_WORD}(?:global[_-]?)?rank[_.-]?(\d{{1,6}}){_TAIL}"), "rank"),
+    (("rank",), Pattern(r"(?:^|[/\\!])rank[_-]?(\d{1,6})[/\\][^/\\]{1,80}$"), "rank"),
     (
         ("slurm", "srun", "log-", "log_", "task", "out-", "out_", "output"),
         Pattern(
-            r"(?:^|[/\\])(?:slurm|srun|log|task|out(?:put)?)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$"
+            r"(?:^|[/\\!])(?:slurm|srun|log|task|out(?:put)?)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$"
         ),
         "task",
     ),
-    (("std",), Pattern(r"(?:^|[/\\])(\d{1,4})[/\\](?:rank_)?std(?:out|err)(?:\.\w{1,4})?$"), "local"),
-    (("std",), Pattern(r"(?:^|[/\\])(?:std(?:out|err)[_.-])(\d{1,4})(?:\.\w{1,4})?$"), "local"),
-    (("pods",), Pattern(r"(?:^|[/\\])pods[/\\][\w.-]{1,60}_([\w-]{1,80}-\d{1,4})_[0-9a-f-]{8,40}[/\\]"), "pod"),
+    (("std",), Pattern(r"(?:^|[/\\!])(\d{1,4})[/\\](?:rank_)?std(?:out|err)(?:\.\w{1,4})?$"), "local"),
+    (("std",), Pattern(r"(?:^|[/\\!])(?:std(?:out|err)[_.-])(\d{1,4})(?:\.\w{1,4})?$"), "local"),
+    (("pods",), Pattern(r"(?:^|[/\\!])pods[/\\][\w.-]{1,60}_([\w-]{1,80}-\d{1,4})_[0-9a-f-]{8,40}[/\\]"), "pod"),
 )
-_NAME_AXES = Pattern(rf"(?:^|[/\\]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}}[_.-]?){{1,5}}){_TAIL}")
-_SIBLING = Pattern(r"(?:^|[/\\])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
+_NAME_AXES = Pattern(rf"(?:^|[/\\!]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}}[_.-]?){{1,5}}){_TAIL}")
+_SIBLING = Pattern(r"(?:^|[/\\!])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
 
 
 class Siblings:

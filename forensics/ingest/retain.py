@@ -170,6 +170,11 @@ class Retainer:
         while first > number - before and first > edge and at > low:
             at = buf.rfind(b"\n", low, at - 1) + 1 or low
             first -= 1
+        is_rare = times <= _RARE and self._rare_left > 0
+        if is_rare and block is not None and block.home == "ring" and first <= self._end_line:
+            # amid a flood: what is rare must not go with the ring
+            end = _walk(buf, start, cut, after)
+            self._loose(first, bytes(buf[at : end if end >= 0 else cut]), "rare")
         if first < self._end_line and block is not None and self._end_at >= 0:
             if first < block.first:
                 self._loose(first, bytes(buf[at:start]))
@@ -177,7 +182,6 @@ class Retainer:
         if wanted <= self._end_line:
             return
         if first > self._end_line or self._end_at < 0:
-            is_rare = times <= _RARE and self._rare_left > 0
             self._begin(first, "budget" if self._budget > 0 else "rare" if is_rare else "ring")
             self._end_line, self._end_at = first, at
         self._extend(buf, self._end_at, self._end_line, cut, wanted)
@@ -236,12 +240,15 @@ class Retainer:
                 self.cut_lines += 1
         return b"\n".join(lines)
 
-    def _loose(self, first: int, data: bytes) -> None:
+    def _loose(self, first: int, data: bytes, home: str = "budget") -> None:
         """Keeps lines that overlap what is kept, or stand before it."""
         block = Block(first, "head")
         block.parts.append(self._capped(data))
         self._blocks.append(block)
-        self._budget -= len(data)
+        if home == "rare":
+            self._rare_left -= len(data)
+        else:
+            self._budget -= len(data)
 
     def keep_lines(self, first: int, data: bytes) -> None:
         """Keeps lines from elsewhere (a line that did not fit into the buffer)."""
