@@ -114,6 +114,9 @@ def _literals() -> dict[str, list[list[Any]]]:
 
 def _read_literals() -> dict[str, Any]:
     return {
-        name: [[anchor.literal.decode("latin-1"), anchor.before, anchor.after, anchor.owner] for anchor in _module(name).ANCHORS]
+        name: [
+            [anchor.literal.decode("latin-1"), anchor.before, anchor.after, anchor.owner]
+            for anchor in _module(name).ANCHORS
+        ]
         for name in PARSERS
     }

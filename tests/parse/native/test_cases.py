@@ -115,7 +115,11 @@ def test_case(case: Case) -> None:
     assert given == case.expected
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.parser != "progress"], ids=lambda c: f"{c.parser}: {c.title}")
+@pytest.mark.parametrize(
+    "case",
+    [c for c in CASES if c.parser != "progress" and "end of a log" not in c.title],
+    ids=lambda c: f"{c.parser}: {c.title}",
+)
 def test_anchors_are_complete(case: Case) -> None:
     """What a parser needs of a log is inside its anchors' windows, wherever in the log it stands."""
     large = FILLER + case.text.rstrip("\n") + "\n" + FILLER
