@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from forensics.errors import UsageError
+from forensics.model.record import record
 
 _TARGET = re.compile(r"(?:(sm|compute|lto)_?)?(\d{2,3})([af]?)(\+?ptx)?\Z", re.IGNORECASE)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d)([af]?)(\+ptx)?\Z", re.IGNORECASE)
@@ -23,7 +23,7 @@ _GFX = re.compile(r"gfx([0-9a-f]{3,4})(?:-generic)?((?::[a-z]+[+-])*)\Z", re.IGN
 _RENAMED = {101: 110}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """What code was compiled for. number: 120 for sm_120, 0 for AMD; suffix: "", "a" or "f"; kind: cubin, ptx or gfx;
     gfx: "gfx942" for AMD."""

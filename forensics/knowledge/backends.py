@@ -9,15 +9,15 @@ The rows are signatures/facts/backend_choices.toml, which the choice of fixes re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from forensics.data import table
 from forensics.knowledge.families import Support, family, supported
 from forensics.model import KernelFamily
+from forensics.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Backend:
     """A row: one value of one engine's setting and the families behind it (none: library code that runs anywhere)."""
 

@@ -18,12 +18,12 @@ import struct
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from forensics.errors import ForensicsError
 from forensics.knowledge.architectures import can_run, parse_target
+from forensics.model.record import record
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -48,7 +48,7 @@ _AMD_MACH = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Code:
     """Code for one target. target: "sm_100f", "compute_90a", "gfx942"; kind: cubin, ptx, gfx; count: how many pieces."""
 
@@ -57,7 +57,7 @@ class Code:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BinaryCode:
     """Device code of one file. path: as given; inside a wheel "wheel.whl!member.so"."""
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from forensics.knowledge.gpus import chip, find_gpu, gpu_named, gpu_of
 from forensics.knowledge.linerules import LineMatch, LineRule, Sightings, rules
 from forensics.model import Gpu
+from forensics.model.record import record
 
 #: sightings below this weight name the device by a class or a request only
 _INFERRED_BELOW = 30
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sighting:
     """A mention. weight: how much it says of the job's device; index: which device, 0-based; count: how many, where said."""
 

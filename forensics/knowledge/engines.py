@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from forensics.data import table
 from forensics.ingest.intake import Intake
 from forensics.model import Event
+from forensics.model.record import record
 
 _MAX_TEXTS = 6_000
 _HEAD = 300
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Engine:
     """A row of the table."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,11 +17,12 @@ from forensics.knowledge.architectures import parse_target
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.releases import at_least
 from forensics.model import KernelFamily
+from forensics.model.record import record
 
 _MAX_TEXT = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Support:
     """Whether a family runs on a GPU. answer: yes, no, unknown; reason: a sentence; source: where that was read;
     confidence: source (read there) or inferred."""
@@ -33,7 +33,7 @@ class Support:
     confidence: str = "source"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FamilyFacts:
     """What the table says of a family beyond `KernelFamily`. errors: what is printed where it does not fit; gate: how it is
     tested; dtypes: in words; since: the first version that has it; sms_note: conditions of the list."""
@@ -115,7 +115,7 @@ def family_facts(id: str) -> FamilyFacts:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Symbols:
     """Symbols by how they are found: whole words, word patterns by their fixed head, and texts with separators in them."""
 

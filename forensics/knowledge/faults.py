@@ -6,14 +6,14 @@ xid(79).name -> "GPU has fallen off the bus"        exit_meaning(-9).signal -> "
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from forensics.data import table
+from forensics.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FaultCode:
     """A row of the Xid or SXid table. severity: fatal, warning, info (Xid); always fatal, potentially fatal, non-fatal (SXid);
     application: a bug in the user's kernel is the usual reason; advice: NVIDIA's own word (RESTART_APP, RESET_GPU, IGNORE…)."""
@@ -29,7 +29,7 @@ class FaultCode:
     confidence: str = "source"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExitMeaning:
     """What an exit status says. signal: "SIGKILL" where it stands for one; category: the report's word if nothing says more."""
 

@@ -8,15 +8,15 @@ A gate says what is let through, not that a kernel exists behind it. The rows ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from forensics.data import table
 from forensics.knowledge.releases import at_least
+from forensics.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gate:
     """One list of a release. since: the first release read that has it; backend: "" where the op has one list for all."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from forensics.data import table
 from forensics.knowledge.architectures import parse_target
 from forensics.model import Gpu
+from forensics.model.record import record
 
 _SEPARATORS = re.compile(r"[\s_\-/(),]+")
 _GLUED = re.compile(r"\b(rtx|gtx|pro|mi)(?=\d{4})", re.IGNORECASE)
@@ -24,7 +24,7 @@ _VENDOR_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chip:
     """One compute capability or gfx target (signatures/facts/gpus.toml). smem_optin_bytes: shared memory a block may ask for."""
 
@@ -53,13 +53,13 @@ class Chip:
         return f"{number[:-1]}.{number[-1]}" if number.isdigit() else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Product:
     """A product of the table. bare: its short name is believed in running text without the vendor's."""
 
     name: str
     sm: str
-    spellings: tuple[str, ...] = field(default=())
+    spellings: tuple[str, ...] = ()
     bare: bool = True
 
 

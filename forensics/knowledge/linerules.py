@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from forensics.data import table
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model import LogLine, Span
+from forensics.model.record import record
 
 _WINDOW = 4_000
 #: lines looked at for one row; the first and the last of more
@@ -30,18 +31,33 @@ HEAD = 400
 _HEADS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+@record
 class LineRule:
-    """A row. anchors: literals, one of which stands in the line; pattern: its regular expression; unless: what the line must
-    not say; where: "" (scanned for) or "head" (too common: the first lines only); lines: how many lines after the anchor's the
-    pattern is tried on too; fields: all other keys."""
+    """A row. anchors: literals, one of which stands in the line; source: its regular expression as text, compiled when first
+    used; refused: what the line must not say; where: "" (scanned for) or "head" (too common: the first lines only); lines: how
+    many lines after the anchor's the pattern is tried on too; fields: all other keys."""
 
     anchors: tuple[str, ...]
-    pattern: re.Pattern[str]
-    unless: re.Pattern[str] | None
-    where: str
-    lines: int
-    fields: Mapping[str, Any]
+    source: str
+    refused: str = ""
+    where: str = ""
+    lines: int = 0
+    fields: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern. Raises re.error where it is wrong."""
+        return _compiled(self.source)
+
+    @property
+    def unless(self) -> re.Pattern[str] | None:
+        """What the line must not say, compiled."""
+        return _compiled(self.refused) if self.refused else None
 
 
 class LineMatch(NamedTuple):
@@ -60,15 +76,14 @@ class LineMatch(NamedTuple):
 
 @cache
 def rules(name: str, key: str = "line") -> tuple[LineRule, ...]:
-    """The rows of signatures/facts/<name>.toml, patterns compiled. Raises re.error where one is wrong."""
+    """The rows of signatures/facts/<name>.toml, patterns compiled when first used, which raises re.error where one is wrong."""
     found = []
     for row in table(f"facts/{name}").get(key, ()):
         anchors = row["anchor"] if isinstance(row["anchor"], list) else [row["anchor"]]
-        unless = re.compile(row["unless"]) if row.get("unless") else None
         rest = {k: v for k, v in row.items() if k not in ("anchor", "pattern", "unless", "where", "lines")}
         found.append(
             LineRule(
-                tuple(anchors), re.compile(row["pattern"]), unless, row.get("where", ""), row.get("lines", 0), rest
+                tuple(anchors), row["pattern"], row.get("unless", ""), row.get("where", ""), row.get("lines", 0), rest
             )
         )
     return tuple(found)

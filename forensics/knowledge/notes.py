@@ -8,15 +8,15 @@ The rows are signatures/facts/version_notes.toml.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from forensics.data import table
 from forensics.knowledge.architectures import parse_target
 from forensics.knowledge.releases import between
+from forensics.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VersionNote:
     """A row that holds. have: the version in the log; kind: broken, changed or needs; fixed_in: the first version without it;
     fix: what to do where that is more than an upgrade."""

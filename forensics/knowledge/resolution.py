@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,11 +18,12 @@ from forensics.data import table
 from forensics.knowledge.architectures import parse_target
 from forensics.knowledge.releases import between
 from forensics.model import Confidence, Facts
+from forensics.model.record import record
 
 _RANK = {Confidence.ESTABLISHED: 0, Confidence.SUPPORTED: 1, Confidence.HYPOTHESIS: 2, Confidence.UNKNOWN: 3}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResolutionNote:
     """A mechanism. result: the backend that follows ("the target's", "auto" too); why: in words; versions: "0.5.16 to 0.5.23" or
     "any version read"; log: what the engine prints then, "" for nothing; overrides: the setting asked for does not act;

@@ -65,7 +65,7 @@ def _clean(version: str) -> str:
 @cache
 def _list_rules() -> tuple[LineRule, ...]:
     row = table("facts/version_lines")["list"]
-    return (LineRule(tuple(row["anchor"]), re.compile(row["pattern"]), None, "head", 0, {"packages": row["packages"]}),)
+    return (LineRule(tuple(row["anchor"]), row["pattern"], where="head", fields={"packages": row["packages"]}),)
 
 
 def _listed(seen: Sightings) -> Iterator[SoftwareVersion]:
@@ -88,8 +88,8 @@ def _fingerprint_rules() -> tuple[LineRule, ...]:
     """A row for each source file whose checks moved from release to release: "<file>:<line>"."""
     found = []
     for check in table("facts/flashinfer_lines")["check"]:
-        pattern = re.compile(re.escape(check["file"]) + r":(?P<line>\d{1,5})\b")
-        found.append(LineRule((check["file"],), pattern, None, "", 0, check))
+        pattern = re.escape(check["file"]) + r":(?P<line>\d{1,5})\b"
+        found.append(LineRule((check["file"],), pattern, fields=check))
     return tuple(found)
 
 

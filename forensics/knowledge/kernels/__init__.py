@@ -7,24 +7,10 @@ One module a grammar, with the grammar at its head; `decode_kernel` asks them in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
-from forensics.knowledge.kernels import (
-    cublas,
-    cudnn,
-    cutlass,
-    deepgemm,
-    flash_attention,
-    ggml,
-    marlin,
-    mla,
-    named,
-    nccl,
-    rocm,
-    triton,
-    trtllm_fmha,
-    trtllm_gemm,
-)
 from forensics.knowledge.kernels.finding import KERNEL_ANCHORS, candidates
 from forensics.knowledge.kernels.mangled import demangled
 from forensics.knowledge.kernels.naming import MAX_NAME
@@ -32,12 +18,34 @@ from forensics.model import KernelName
 
 __all__ = ["KERNEL_ANCHORS", "decode_kernel", "find_kernels"]
 
-#: asked in turn, special grammars first; `named` reads what is left of C++ names and words that call themselves a kernel
-_DECODERS = (
-    trtllm_gemm.decode, trtllm_fmha.decode, nccl.decode, cublas.decode, cudnn.decode, flash_attention.decode, mla.decode,
-    marlin.decode, deepgemm.decode, cutlass.decode, triton.decode, rocm.decode, ggml.decode,
-)  # fmt: skip
 _MAX_FOUND = 50
+
+
+@cache
+def _decoders() -> tuple[Callable[[str], KernelName | None], ...]:
+    """Asked in turn, special grammars first; the last reads what is left of C++ names and words that call themselves a kernel.
+    Loaded with the first name: most logs have none."""
+    from forensics.knowledge.kernels import (
+        cublas,
+        cudnn,
+        cutlass,
+        deepgemm,
+        flash_attention,
+        ggml,
+        marlin,
+        mla,
+        named,
+        nccl,
+        rocm,
+        triton,
+        trtllm_fmha,
+        trtllm_gemm,
+    )
+
+    return (
+        trtllm_gemm.decode, trtllm_fmha.decode, nccl.decode, cublas.decode, cudnn.decode, flash_attention.decode, mla.decode,
+        marlin.decode, deepgemm.decode, cutlass.decode, triton.decode, rocm.decode, ggml.decode, named.decode,
+    )  # fmt: skip
 
 
 def decode_kernel(name: str) -> KernelName:
@@ -49,7 +57,7 @@ def decode_kernel(name: str) -> KernelName:
     spelled = (demangled(name) or name) if name.startswith("_Z") else name
     spelled = spelled.removesuffix(".kd").strip()
     readable = not spelled.startswith("_Z")
-    for decode in (*_DECODERS, named.decode) if readable else _DECODERS:
+    for decode in _decoders() if readable else _decoders()[:-1]:
         if found := decode(spelled):
             return replace(found, name=name)
     return KernelName(name=name)

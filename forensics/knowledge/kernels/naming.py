@@ -6,8 +6,6 @@ build = KernelBuilder("bmm_…_sm100f", "trtllm_gen_bmm", "batched gemm"); build
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from forensics.knowledge.architectures import runs_on
 from forensics.knowledge.gpus import sms
 from forensics.model import KernelName
@@ -15,22 +13,21 @@ from forensics.model import KernelName
 MAX_NAME = 20_000
 
 
-@dataclass(slots=True)
 class KernelBuilder:
-    """A `KernelName` in the making. sentence: without GPUs, those are added; minimum: "sm_80" where the name has a minimum
-    instead of a target."""
+    """A `KernelName` in the making. sentence: without the GPUs, those are added; portable: GPUs it runs on where the name says
+    nothing of its binary."""
 
-    name: str
-    grammar: str
-    op: str
-    dtypes: dict[str, str] = field(default_factory=dict)
-    tile: tuple[int, ...] = ()
-    archs: list[str] = field(default_factory=list)
-    family: str | None = None
-    sentence: str = ""
-    extra: dict[str, object] = field(default_factory=dict)
-    #: AMD's "gfx942" or NVIDIA's whole range, where a name says nothing of its binary
-    portable: tuple[str, ...] = ()
+    __slots__ = ("archs", "dtypes", "extra", "family", "grammar", "name", "op", "portable", "sentence", "tile")
+
+    def __init__(self, name: str, grammar: str, op: str) -> None:
+        self.name, self.grammar, self.op = name, grammar, op
+        self.dtypes: dict[str, str] = {}
+        self.tile: tuple[int, ...] = ()
+        self.archs: list[str] = []
+        self.family: str | None = None
+        self.sentence = ""
+        self.extra: dict[str, object] = {}
+        self.portable: tuple[str, ...] = ()
 
     def dtype(self, key: str, word: str | None) -> None:
         """Notes a data type where it is known."""

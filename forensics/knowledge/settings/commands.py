@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from forensics.data import table
@@ -23,6 +22,7 @@ from forensics.ingest.intake import Intake
 from forensics.knowledge.linerules import LineRule, Sightings
 from forensics.knowledge.settings.names import Name, canonical, plain
 from forensics.model import Setting, Span
+from forensics.model.record import record
 
 _MAX_COMMAND = 20_000
 _MAX_LINES = 60
@@ -37,7 +37,7 @@ _LEADING = re.compile(rf"(?:^|[\s$#>+`\"'|;&(:])((?:(?:export |env |sudo |exec |
 _MAX_LEADING = 1_500
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Command:
     """A launch command. text: on one line, from its variables or program to its last argument; kind: the launcher's row;
     words: as a shell splits it; span: its lines."""
@@ -67,9 +67,7 @@ class Command:
 def command_rules() -> tuple[LineRule, ...]:
     """One row a launcher."""
     return tuple(
-        LineRule(
-            tuple(row["anchor"]), re.compile(row["pattern"]), None, "", 0, {"kind": row["kind"], "after": 30, **row}
-        )
+        LineRule(tuple(row["anchor"]), row["pattern"], fields={"kind": row["kind"], "after": 30, **row})
         for row in table("facts/launchers")["launcher"]
     )
 

@@ -13,7 +13,6 @@ Only names of the settings table are kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from forensics.knowledge.linerules import LineRule, Sightings
@@ -27,7 +26,7 @@ _MAX_VALUE = 2_000
 
 
 def _rule(how: str, pattern: str, *anchors: str, lines: int = 0, after: int = 0) -> LineRule:
-    return LineRule(anchors, re.compile(pattern), None, "", lines, {"how": how, "after": after})
+    return LineRule(anchors, pattern, lines=lines, fields={"how": how, "after": after})
 
 
 _DUMPS = (

@@ -20,7 +20,7 @@ from forensics.model import LogLine, Setting, Span
 
 _MAX_A_LINE = 60
 _VALUE = r"(?:\"([^\"]{0,400})\"|'([^']{0,400})'|([^\s\"',;)`]{0,400}))"
-_SET_BY = re.compile(r"\b([A-Z][A-Z0-9_]{4,60}) set (?:by environment )?to (\S{1,200})")
+_SET_BY = r"\b([A-Z][A-Z0-9_]{4,60}) set (?:by environment )?to (\S{1,200})"
 
 
 @cache
@@ -28,12 +28,12 @@ def environment_rules() -> tuple[LineRule, ...]:
     """Prefixes and names of the settings table, each followed by "=" somewhere in the line."""
     facts = table("facts/settings")["environment"]
     known = "|".join([*(re.escape(p) + r"[A-Z0-9_]{1,60}" for p in facts["prefixes"]), *map(re.escape, facts["names"])])
-    pattern = re.compile(rf"(?<![A-Za-z0-9_$])({known})(?:=|[\"']: ?)(?=\S){_VALUE}")
-    unless = re.compile(facts["unless"])
+    pattern = rf"(?<![A-Za-z0-9_$])({known})(?:=|[\"']: ?)(?=\S){_VALUE}"
+    advice = {"advice": facts["unless"]}
     return (
-        LineRule(tuple(facts["anchors"]), pattern, None, "", 0, {"advice": unless}),
-        LineRule(tuple(facts["head_anchors"]), pattern, None, "head", 0, {"advice": unless}),
-        LineRule((" set by environment to ",), _SET_BY, None, "", 0, {}),
+        LineRule(tuple(facts["anchors"]), pattern, fields=advice),
+        LineRule(tuple(facts["head_anchors"]), pattern, where="head", fields=advice),
+        LineRule((" set by environment to ",), _SET_BY),
     )
 
 
@@ -65,7 +65,7 @@ def _all(seen: Sightings, launched: list[Command]) -> Iterator[Setting]:
 def _of_line(line: LogLine, rule: LineRule) -> Iterator[Setting]:
     """Every variable of a line that is not given as advice."""
     text = line.raw[:8_000]
-    advice: re.Pattern[str] = rule.fields["advice"]
+    advice = re.compile(rule.fields["advice"])
     for number, found in enumerate(rule.pattern.finditer(text)):
         if number >= _MAX_A_LINE:
             return

@@ -24,7 +24,7 @@ _TARGET = (
     "Capture cuda graph begin", "Capture target", "Load weight begin", "Starting to load model", "Capture draft cuda graph end",
     "Capture draft extend cuda graph end",
 )  # fmt: skip
-_MARKS = LineRule((*_DRAFT, *_TARGET), re.compile("|".join(re.escape(t) for t in (*_DRAFT, *_TARGET))), None, "", 0, {})
+_MARKS = LineRule((*_DRAFT, *_TARGET), "|".join(re.escape(t) for t in (*_DRAFT, *_TARGET)))
 
 
 def resolved_rules() -> tuple[LineRule, ...]:
