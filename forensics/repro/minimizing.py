@@ -56,11 +56,11 @@ def _smaller(spec: ParameterSpec, value: Any) -> list[Any]:
             found.append(candidate)
             candidate *= 2
         return found
-    gap = value - low
+    gap = (value - low) // spec.multiple
     while gap > 0:
-        found.append(value - gap)
+        found.append(value - gap * spec.multiple)
         gap //= 2
-    return [candidate for candidate in dict.fromkeys(found) if candidate % spec.multiple == 0 or candidate == low]
+    return list(dict.fromkeys(found))
 
 
 def _one_step(spec: ParameterSpec, value: Any) -> Any:

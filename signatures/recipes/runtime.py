@@ -231,7 +231,7 @@ def decide(script, options, states, error, output):
 
 
 def parsed_value(text, old, name):
-    """A value for a parameter, of the type that it has. Exits with code 2 where it does not fit."""
+    """A value for a parameter, of the type that it has. Raises ValueError where it does not fit."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -239,7 +239,7 @@ def parsed_value(text, old, name):
     if isinstance(old, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if old is not None and type(value) is not type(old):
-        raise SystemExit(f"--set {name}: {text!r} is not of type {type(old).__name__}")
+        raise ValueError(f"--set {name}: {text!r} is not of type {type(old).__name__}")
     return value
 
 
@@ -264,8 +264,11 @@ def main(script):
     for item in arguments.set:
         name, _, text = item.partition("=")
         if name not in parameters:
-            raise SystemExit(f"--set: there is no parameter {name!r}; there are {', '.join(parameters)}")
-        parameters[name] = parsed_value(text, parameters[name], name)
+            parser.error(f"--set: there is no parameter {name!r}; there are {', '.join(parameters)}")
+        try:
+            parameters[name] = parsed_value(text, parameters[name], name)
+        except ValueError as error:
+            parser.error(str(error))
     options = {
         "parameters": parameters,
         "time": arguments.time,
