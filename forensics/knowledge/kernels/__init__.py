@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 
 from forensics.knowledge.kernels.finding import KERNEL_ANCHORS, candidates
 from forensics.knowledge.kernels.mangled import demangled
@@ -21,31 +22,19 @@ __all__ = ["KERNEL_ANCHORS", "decode_kernel", "find_kernels"]
 _MAX_FOUND = 50
 
 
-@cache
-def _decoders() -> tuple[Callable[[str], KernelName | None], ...]:
-    """Asked in turn, special grammars first; the last reads what is left of C++ names and words that call themselves a kernel.
-    Loaded with the first name: most logs have none."""
-    from forensics.knowledge.kernels import (
-        cublas,
-        cudnn,
-        cutlass,
-        deepgemm,
-        flash_attention,
-        ggml,
-        marlin,
-        mla,
-        named,
-        nccl,
-        rocm,
-        triton,
-        trtllm_fmha,
-        trtllm_gemm,
-    )
+#: modules of the grammars, asked in turn: special ones first; the last reads what is left of C++ names and words that call
+#: themselves a kernel
+_GRAMMARS = (
+    "trtllm_gemm", "trtllm_fmha", "nccl", "cublas", "cudnn", "flash_attention", "mla", "marlin", "deepgemm", "cutlass", "triton",
+    "rocm", "ggml", "named",
+)  # fmt: skip
 
-    return (
-        trtllm_gemm.decode, trtllm_fmha.decode, nccl.decode, cublas.decode, cudnn.decode, flash_attention.decode, mla.decode,
-        marlin.decode, deepgemm.decode, cutlass.decode, triton.decode, rocm.decode, ggml.decode, named.decode,
-    )  # fmt: skip
+
+@cache
+def _decoder(grammar: str) -> Callable[[str], KernelName | None]:
+    """A grammar's decoder, loaded when a name comes to it: most logs need one or none."""
+    decode: Callable[[str], KernelName | None] = import_module(f"{__name__}.{grammar}").decode
+    return decode
 
 
 def decode_kernel(name: str) -> KernelName:
@@ -56,9 +45,8 @@ def decode_kernel(name: str) -> KernelName:
     name = name.strip()[:MAX_NAME]
     spelled = (demangled(name) or name) if name.startswith("_Z") else name
     spelled = spelled.removesuffix(".kd").strip()
-    readable = not spelled.startswith("_Z")
-    for decode in _decoders() if readable else _decoders()[:-1]:
-        if found := decode(spelled):
+    for grammar in _GRAMMARS[:-1] if spelled.startswith("_Z") else _GRAMMARS:
+        if found := _decoder(grammar)(spelled):
             return replace(found, name=name)
     return KernelName(name=name)
 
