@@ -64,6 +64,21 @@ def _asked(literal: str, pattern: str = "", type: str | None = None, unless: tup
 _TABLE = Table(
     "lifecycle",
     (
+        _row("startup", "begin", "server_args=ServerArgs(", r"(?P<message>server_args=ServerArgs\(.{0,200})"),
+        _row("startup", "begin", "vLLM API server version"),
+        _row("startup", "begin", "Initializing a V1 LLM engine", r"(?P<message>Initializing a V1 LLM engine.{0,200})"),
+        _row("startup", "begin", "Initializing an LLM engine", r"(?P<message>Initializing an LLM engine.{0,200})"),
+        _row("startup", "begin", "Starting vLLM API server"),
+        _row("startup", "begin", "llama_model_loader: loaded meta data"),
+        _row("startup", "begin", "TensorRT-LLM version:"),
+        _row("startup", "begin", "initializing distributed: GLOBAL_RANK"),
+        _row(
+            "startup",
+            "begin",
+            "Setting OMP_NUM_THREADS environment variable",
+            r"(?P<message>Setting OMP_NUM_THREADS.{0,60})",
+        ),
+        _row("startup", "begin", "WORLD INFO DICT"),
         _row("distributed_init", "begin", "Init torch distributed begin"),
         _row("distributed_init", "end", "Init torch distributed ends"),
         _row("distributed_init", "end", "init distributed ends"),
