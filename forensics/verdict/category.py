@@ -73,8 +73,10 @@ def _rows() -> tuple[Row, ...]:
     )
 
 
-def categorize(group: Group, findings: Sequence[Finding], phase: str | None) -> Judgement:
-    """The category of one group: by the most specific root finding that speaks of it, else by its words, else unknown."""
+def categorize(group: Group, findings: Sequence[Finding], phase: str | None, beside: Sequence[Group] = ()) -> Judgement:
+    """The category of one group: by the most specific root finding that speaks of it, else by its words, else unknown.
+
+    beside: the run's other groups; a finding that speaks of one of them says nothing of this one."""
     roots = [f for f in findings if f.role is SignatureRole.ROOT and f.category is not None]
     spoken = sorted(
         (f for f in roots if _speaks_of(f, group)), key=lambda f: (_of_the_root(f, group), *_strength(f)), reverse=True
@@ -90,7 +92,8 @@ def categorize(group: Group, findings: Sequence[Finding], phase: str | None) -> 
         )
         assert best.category is not None
         return Judgement(best.category, best.confidence, best, best.title, others)
-    near = sorted((f for f in roots if _just_before(f, group)), key=_strength, reverse=True)
+    near = [f for f in roots if _just_before(f, group) and not any(_speaks_of(f, o) for o in beside if o is not group)]
+    near.sort(key=_strength, reverse=True)
     if near and (words is None or words.confidence is Confidence.HYPOTHESIS or near[0].category is words.category):
         best = near[0]
         assert best.category is not None

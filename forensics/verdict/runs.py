@@ -75,7 +75,7 @@ def analyse(
         return _healthy(run, cast, findings, intake, quotes)
     from forensics.callpath import phase_of
 
-    judgement = categorize(primary, findings, phase_of(primary.first.frames))
+    judgement = categorize(primary, findings, phase_of(primary.first.frames), cast.groups)
     if (
         primary.first.kind == "collective_timeout"
         and judgement.category in (Category.UNKNOWN, Category.NCCL)
@@ -131,7 +131,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes) -> list[Si
 def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
     members = [m for g in cast.groups for m in g.members]
-    if any(m.kind == "exit" and _bad_exit(m) and m.role is None for m in members):
+    if any(m.kind == "exit" and m.weight and _bad_exit(m) and m.role is None for m in members):
         return None
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
     live = [m for m in serious if not caught(m, quotes)]

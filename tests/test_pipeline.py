@@ -1,0 +1,92 @@
+"""The whole analysis: stages isolated, narrowed by rank and time, and light to import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import forensics
+from forensics.errors import ForensicsError
+from forensics.model.verdict import Category, Incident
+from forensics.pipeline import analyze
+
+
+def test_public_names_load_when_asked_for() -> None:
+    for name in ("analyze", "Incident", "Verdict", "Signature", "load_signatures", "ForensicsError"):
+        assert getattr(forensics, name) is not None
+        assert name in dir(forensics)
+    with pytest.raises(AttributeError):
+        _ = forensics.nothing_of_that_name  # type: ignore[attr-defined]
+
+
+def test_the_import_is_light() -> None:
+    heavy = "{'rich', 'textual', 'torch', 'jinja2', 'msgspec', 'yaml', 'hyperscan', 'asyncio', 'multiprocessing', 'logging'}"
+    code = f"import sys, forensics; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_a_stage_that_fails_leaves_a_note_and_the_others_go_on(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a table is damaged")
+
+    monkeypatch.setattr("forensics.knowledge.collect", broken)
+    incident = analyze([samples / "one_oom"])
+    assert incident.verdict.category is Category.OOM_GPU
+    assert any("a table is damaged" in note.text for note in incident.coverage.notes)
+
+
+def test_debugging_lets_errors_through(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a table is damaged")
+
+    monkeypatch.setattr("forensics.knowledge.collect", broken)
+    monkeypatch.setenv("FORENSICS_DEBUG", "1")
+    with pytest.raises(RuntimeError, match="damaged"):
+        analyze([samples / "one_oom"])
+
+
+def test_unreadable_input_is_an_error_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(ForensicsError):
+        analyze([tmp_path / "nothing.log"])
+
+
+LOG = """\
+[2025-06-01 10:00:00 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/work/serve.py", line 5, in run
+    step()
+KeyError: 'first'
+
+[2025-06-01 10:10:00 TP1] Scheduler hit an exception: Traceback (most recent call last):
+  File "/work/serve.py", line 5, in run
+    step()
+ValueError: second
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "a.log"
+    path.write_text(LOG)
+    return path
+
+
+def kind(incident: Incident) -> str | None:
+    return incident.primary.type if incident.primary is not None else None
+
+
+def test_one_rank(log: Path) -> None:
+    assert kind(analyze([log])) == "KeyError"
+    assert kind(analyze([log], rank="TP1")) == "ValueError"
+    assert kind(analyze([log], rank=1)) == "ValueError"
+    assert analyze([log], rank="TP7").primary is None
+
+
+def test_one_stretch_of_time(log: Path) -> None:
+    first = analyze([log]).primary
+    assert first is not None
+    assert first.time is not None
+    assert kind(analyze([log], since=first.time + 60)) == "ValueError"
+    assert kind(analyze([log], until=first.time + 60)) == "KeyError"

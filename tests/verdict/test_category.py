@@ -1,0 +1,121 @@
+"""From words to categories, where no signature speaks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from forensics.data import table
+from forensics.model.event import Event, EventKind
+from forensics.model.source import Evidence, Span
+from forensics.model.stack import ExceptionChain, Frame, RaisedException
+from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
+from forensics.verdict.category import categorize
+from forensics.verdict.fold import Group
+from forensics.verdict.sighting import sight
+
+ENGINE = Frame("f", "/usr/lib/python3/dist-packages/vllm/engine/x.py")
+USER = Frame("f", "/home/me/train.py")
+SPAN = Span(0, 10, 20)
+
+
+def group(kind: str, message: str, *frames: Frame, outer: tuple[str, str] | None = None) -> Group:
+    links = [RaisedException(kind, message, frames or (USER,))]
+    if outer is not None:
+        links.append(RaisedException(*outer, frames or (USER,), link="cause"))
+    seen = sight(Event(EventKind.PYTHON, SPAN, chain=ExceptionChain(tuple(links), SPAN)))
+    assert seen is not None
+    return Group(seen, "x", [seen])
+
+
+def finding(
+    category: Category, specificity: int, quote: str = "", line: int = 15, confidence: Confidence = Confidence.SUPPORTED
+) -> Finding:
+    proof = Evidence(Span(0, line, line), quote)
+    return Finding(
+        f"a.{category}", SignatureRole.ROOT, category, category.value, "", confidence, (proof,), specificity=specificity
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "frame", "category"),
+    [
+        ("torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 1.00 GiB.", USER, Category.OOM_GPU),
+        (
+            "RuntimeError",
+            "CUDA error: no kernel image is available for execution on the device",
+            USER,
+            Category.NO_KERNEL_IMAGE,
+        ),
+        ("RuntimeError", "This kernel requires compute capability 9.0 or newer", ENGINE, Category.ARCH_MISMATCH),
+        (
+            "RuntimeError",
+            "CUDA error: an illegal memory access was encountered\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
+            USER,
+            Category.ILLEGAL_MEMORY_ACCESS,
+        ),
+        (
+            "RuntimeError",
+            "CUDA error: operation not permitted when stream is capturing\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
+            USER,
+            Category.GRAPH_CAPTURE,
+        ),
+        ("ModuleNotFoundError", "No module named 'deep_ep'", USER, Category.MISSING_LIBRARY),
+        ("OSError", "[Errno 28] No space left on device", USER, Category.STORAGE),
+        ("RuntimeError", "Error(s) in loading state_dict for Net", USER, Category.MODEL_LOAD),
+        (
+            "RuntimeError",
+            "mat1 and mat2 shapes cannot be multiplied (4x3 and 5x6)",
+            USER,
+            Category.SHAPE_OR_DTYPE_ASSERT,
+        ),
+        ("TypeError", "gate() got an unexpected keyword argument 'bias'", ENGINE, Category.VERSION_MISMATCH),
+        ("TypeError", "f() got an unexpected keyword argument 'bias'", USER, Category.USER_CODE),
+        ("KeyError", "'tokens'", USER, Category.USER_CODE),
+        ("RuntimeError", "something nobody has seen", ENGINE, Category.UNKNOWN),
+    ],
+)
+def test_words(kind: str, message: str, frame: Frame, category: Category) -> None:
+    assert categorize(group(kind, message, frame), (), None).category is category
+
+
+def test_a_guess_is_called_a_guess() -> None:
+    assert categorize(group("KeyError", "'tokens'"), (), None).confidence is Confidence.HYPOTHESIS
+    assert categorize(group("RuntimeError", "something", ENGINE), (), None).confidence is Confidence.UNKNOWN
+
+
+def test_the_more_specific_finding_wins() -> None:
+    said = group("RuntimeError", "boom")
+    best = categorize(said, [finding(Category.NCCL, 20, "boom"), finding(Category.ARCH_MISMATCH, 90, "boom")], None)
+    assert best.category is Category.ARCH_MISMATCH
+    assert [category for category, _, _ in best.others] == [Category.NCCL]
+
+
+def test_the_root_before_its_wrapper() -> None:
+    said = group("RuntimeError", "an illegal memory access", outer=("RuntimeError", "the device is busy"))
+    findings = [
+        finding(Category.DRIVER_OR_HARDWARE, 70, "RuntimeError: the device is busy"),
+        finding(Category.ILLEGAL_MEMORY_ACCESS, 20, "an illegal memory access"),
+    ]
+    assert categorize(said, findings, None).category is Category.ILLEGAL_MEMORY_ACCESS
+
+
+def test_a_finding_elsewhere_does_not_speak_of_it() -> None:
+    said = group("KeyError", "'tokens'")
+    assert categorize(said, [finding(Category.NCCL, 90, "x", line=5_000)], None).category is Category.USER_CODE
+
+
+def test_a_finding_just_before_is_a_hypothesis() -> None:
+    said = group("RuntimeError", "something", ENGINE)
+    near = categorize(said, [finding(Category.NCCL, 90, "x", line=8, confidence=Confidence.ESTABLISHED)], None)
+    assert (near.category, near.confidence) == (Category.NCCL, Confidence.HYPOTHESIS)
+
+
+def test_every_pattern_is_a_pattern_and_bounded() -> None:
+    for name, key in (("verdict/categories", "category"), ("verdict/consequences", "consequence")):
+        for row in table(name)[key]:
+            for field in ("type", "message", "heading", "function", "inner", "frames"):
+                if field in row:
+                    re.compile(row[field])
+                    assert ".*" not in row[field], (name, row[field])
