@@ -183,6 +183,7 @@ def _family_facts(row: KernelFamily, device: Gpu | None) -> dict[str, Any]:
     from forensics.knowledge.backends import backends
     from forensics.knowledge.families import family_facts, supported
     from forensics.knowledge.gates import gates
+    from forensics.knowledge.notes import notes_about
 
     more = family_facts(row.id)
     answer = supported(row.id, device.sm) if device and device.sm else None
@@ -203,6 +204,10 @@ def _family_facts(row: KernelFamily, device: Gpu | None) -> dict[str, Any]:
             {"op": g.op, "backend": g.backend or None, "since": g.since, "sms": list(g.sms)}
             for symbol in row.symbols
             for g in gates(symbol)
+        ],
+        "versions": [
+            {"package": n.package, "versions": n.have, "text": n.text, "fixed_in": n.fixed_in}
+            for n in (notes_about([row.id], device.sm) if device and device.sm else ())
         ],
         "errors": list(more.errors),
         "delivery": row.delivery,
@@ -234,6 +239,8 @@ def _family_lines(facts: dict[str, Any]) -> Iterator[str]:
     for gate in facts["gates"]:
         by = f" with backend {gate['backend']}" if gate["backend"] else ""
         yield f"  FlashInfer {gate['since']} lets {gate['op']}{by} through on: {', '.join(gate['sms'])}"
+    for note in facts["versions"]:
+        yield f"  {note['package']} {note['versions']}: {note['text']}"
     for text in facts["errors"]:
         yield f"  says where it does not fit: {text}"
     yield f"  source: {facts['source']} ({facts['confidence']})"

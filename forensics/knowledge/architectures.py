@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterable
 
 from forensics.errors import UsageError
+from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
 
-_TARGET = re.compile(r"(?:(sm|compute|lto)_?)?(\d{2,3})([af]?)(\+?ptx)?\Z", re.IGNORECASE)
-_DOTTED = re.compile(r"(\d{1,2})\.(\d)([af]?)(\+ptx)?\Z", re.IGNORECASE)
-_GFX = re.compile(r"gfx([0-9a-f]{3,4})(?:-generic)?((?::[a-z]+[+-])*)\Z", re.IGNORECASE)
+_TARGET = Pattern(r"(?:(sm|compute|lto)_?)?(\d{2,3})([af]?)(\+?ptx)?\Z", re.IGNORECASE)
+_DOTTED = Pattern(r"(\d{1,2})\.(\d)([af]?)(\+ptx)?\Z", re.IGNORECASE)
+_GFX = Pattern(r"gfx([0-9a-f]{3,4})(?:-generic)?((?::[a-z]+[+-])*)\Z", re.IGNORECASE)
 
 #: Thor was sm_101 until CUDA 12.9 and is sm_110 since CUDA 13.0 (CuTe DSL enums alias the two)
 _RENAMED = {101: 110}

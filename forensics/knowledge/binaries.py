@@ -22,6 +22,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from forensics.errors import ForensicsError
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.architectures import can_run, parse_target
 from forensics.model.record import record
 
@@ -37,10 +38,10 @@ _EM_CUDA, _EM_AMDGPU = 190, 224
 _MAX_ENTRIES = 2_000_000
 _MAX_FILES = 20_000
 _SUFFIXES = (".cubin", ".fatbin", ".hsaco", ".co")
-_SHARED = re.compile(r"\.so(?:\.\d+)*\Z")
-_NAMED = re.compile(r"sm_?(\d{2,3}[af]?)(?=[_.\-K]|$)", re.IGNORECASE)
-_COMMAND = re.compile(rb"-arch[= ]?(?:sm_|compute_)(\d{2,3}[af]?)")
-_BUNDLED = re.compile(rb"amdgcn-amd-amdhsa--(gfx[0-9a-f]{3,4})")
+_SHARED = Pattern(r"\.so(?:\.\d+)*\Z")
+_NAMED = Pattern(r"sm_?(\d{2,3}[af]?)(?=[_.\-K]|$)", re.IGNORECASE)
+_COMMAND = Pattern(rb"-arch[= ]?(?:sm_|compute_)(\d{2,3}[af]?)")
+_BUNDLED = Pattern(rb"amdgcn-amd-amdhsa--(gfx[0-9a-f]{3,4})")
 #: LLVM's EF_AMDGPU_MACH values of the chips in use
 _AMD_MACH = {
     0x2F: "gfx906", 0x30: "gfx908", 0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950", 0x33: "gfx1010", 0x36: "gfx1030", 0x41: "gfx1100",

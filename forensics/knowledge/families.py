@@ -13,6 +13,7 @@ from typing import Any
 
 from forensics.data import table
 from forensics.errors import UsageError
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.architectures import parse_target
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.releases import at_least
@@ -125,8 +126,8 @@ class _Symbols:
     paths: tuple[tuple[str, re.Pattern[str], str], ...]
 
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
-_PLAIN = re.compile(r"[A-Za-z0-9_*]+\Z")
+_WORD = Pattern(r"[A-Za-z_][A-Za-z0-9_]+")
+_PLAIN = Pattern(r"[A-Za-z0-9_*]+\Z")
 
 
 @cache

@@ -13,12 +13,13 @@ from functools import cache
 from typing import Any
 
 from forensics.data import table
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.architectures import parse_target
 from forensics.model import Gpu
 from forensics.model.record import record
 
-_SEPARATORS = re.compile(r"[\s_\-/(),]+")
-_GLUED = re.compile(r"\b(rtx|gtx|pro|mi)(?=\d{4})", re.IGNORECASE)
+_SEPARATORS = Pattern(r"[\s_\-/(),]+")
+_GLUED = Pattern(r"\b(rtx|gtx|pro|mi)(?=\d{4})", re.IGNORECASE)
 _VENDOR_WORDS = frozenset(
     {"nvidia", "amd", "tesla", "geforce", "instinct", "radeon", "gpu", "graphics", "corporation", "quadro"}
 )

@@ -9,14 +9,15 @@ import re
 from dataclasses import replace
 
 from forensics.errors import ForensicsError
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import gpu_named, gpu_of
 from forensics.model import Gpu
 
 _TIMEOUT_S = 20
 _NVIDIA = ("nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader")
 _AMD = ("rocminfo",)
-_GFX = re.compile(r"Name:\s+(gfx[0-9a-f]{3,4})\s*$", re.MULTILINE)
-_MARKETING = re.compile(r"Marketing Name:\s+(\S.*?)\s*$", re.MULTILINE)
+_GFX = Pattern(r"Name:\s+(gfx[0-9a-f]{3,4})\s*$", re.MULTILINE)
+_MARKETING = Pattern(r"Marketing Name:\s+(\S.*?)\s*$", re.MULTILINE)
 
 
 def local_gpu() -> Gpu:

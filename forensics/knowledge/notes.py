@@ -37,6 +37,28 @@ def _rows() -> tuple[Mapping[str, object], ...]:
     return tuple(table("facts/version_notes")["note"])
 
 
+def notes_about(families: Iterable[str], sm: str) -> list[VersionNote]:
+    """Rows about these families on a GPU, whatever the version; `have` is the range they hold for."""
+    target, wanted = parse_target(sm), set(families)
+    found = []
+    for row in _rows():
+        sms, named = row.get("sms"), row.get("families")
+        fits = not isinstance(sms, list) or (target is not None and target.sm in sms)
+        if fits and isinstance(named, list) and wanted & set(named):
+            first, last = _text(row, "first"), _text(row, "last")
+            held = (
+                f"{first} to {last}"
+                if first and last
+                else f"from {first} on"
+                if first
+                else f"up to {last}"
+                if last
+                else "any"
+            )
+            found.append(_note(row, held))
+    return found
+
+
 def version_notes(versions: Mapping[str, str], sm: str | None, families: Iterable[str] = ()) -> list[VersionNote]:
     """Rows that hold for these versions. A row about GPUs needs the GPU, a row about families one of them in use."""
     target = parse_target(sm) if sm else None
@@ -51,20 +73,22 @@ def version_notes(versions: Mapping[str, str], sm: str | None, families: Iterabl
             continue
         if isinstance(wanted, list) and not used & set(wanted):
             continue
-        found.append(
-            VersionNote(
-                id=str(row["id"]),
-                package=str(row["package"]),
-                have=have,
-                kind=str(row["kind"]),
-                text=str(row["text"]),
-                fixed_in=_text(row, "fixed_in"),
-                fix=_text(row, "fix") or "",
-                source=str(row["source"]),
-                confidence=str(row["confidence"]),
-            )
-        )
+        found.append(_note(row, have))
     return found
+
+
+def _note(row: Mapping[str, object], have: str) -> VersionNote:
+    return VersionNote(
+        id=str(row["id"]),
+        package=str(row["package"]),
+        have=have,
+        kind=str(row["kind"]),
+        text=str(row["text"]),
+        fixed_in=_text(row, "fixed_in"),
+        fix=_text(row, "fix") or "",
+        source=str(row["source"]),
+        confidence=str(row["confidence"]),
+    )
 
 
 def _text(row: Mapping[str, object], key: str) -> str | None:

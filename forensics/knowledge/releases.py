@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-_VERSION = re.compile(
+from forensics.ingest.pattern import Pattern
+
+_VERSION = Pattern(
     r"v?(\d{1,6}(?:\.\d{1,9}){0,5})[.\-_]?(a|b|c|rc|alpha|beta|dev|pre|post)?[.\-_]?(\d{0,9})", re.IGNORECASE
 )
 _STAGE = {"dev": -4, "alpha": -3, "a": -3, "beta": -2, "b": -2, "rc": -1, "c": -1, "pre": -1, "": 0, "post": 1}

@@ -49,6 +49,8 @@ def test_gpu_says_what_it_is_and_what_runs() -> None:
 def test_support_says_where_an_op_runs() -> None:
     rows = json.loads(run("support", "trtllm_fp4_block_scale_moe", "--gpu", "sm_120", "--format", "json"))
     assert (rows[0]["id"], rows[0]["supported"]) == ("fi.trtllm_fp4_block_scale_moe", "no")
+    assert "0.6.16" in [note["fixed_in"] for note in rows[0]["versions"]]
+    assert "flashinfer 0.6.7 to 0.6.15" in run("support", "trtllm_fp4_block_scale_moe", "--gpu", "sm_120")
     assert "no (" in run("support", "flashinfer_trtllm_routed", "--gpu", "sm_120")
     assert "fa.fa3" in run("support", "flashattention", "3")
     with pytest.raises(UsageError):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import read
 from forensics.knowledge.kernels.dtypes import canonical, found_in
@@ -22,16 +23,16 @@ from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
 _T = r"(?:bf16|f16|f32|f64|tf32|i8|i32|e4m3|e5m2|s8|cf32|u8)"
-_XMMA = re.compile(
+_XMMA = Pattern(
     rf"(?:void )?sm(?P<arch>\d{{2,3}})_xmma_(?P<kind>[a-z_]+?)_(?P<a>{_T})(?P<b>{_T})_(?P<c>{_T})(?P<acc>{_T})_(?P<out>{_T})_\w*?tilesize(?P<tile>\d+x\d+x\d+)"
 )
-_NVJET = re.compile(
+_NVJET = Pattern(
     r"(?:void )?nvjet_(?:sm(?P<arch>\d{2,3})_)?(?P<types>[a-z]{3,6})_(?:mma_)?(?P<tile>\d+x\d+(?:x\d+)?)_(?P<rest>\w+)"
 )
-_NAMED = re.compile(
+_NAMED = Pattern(
     r"(?:void )?(?P<gen>maxwell|pascal|volta|turing|ampere|ada|hopper|sm\d\d)_(?:(?P<in>[a-z]+\d+|int\d+|fp\d+|bf16|tf32)_)?(?P<acc>[a-z]?)(?P<inst>\d*)(?P<kind>c?gemm|scudnn|sgemm|gcgemm|zgemm)(?:_(?P<out>[a-z]+\d+|int\d+))?_(?P<tile>\d+x\d+)"
 )
-_VECTOR = re.compile(
+_VECTOR = Pattern(
     r"(?:void )?(?:cublasLt::|cublas::|internal::)*(?P<function>gemmSN_\w+_kernel\w*|gemv\w*_kernel\w*|gemvNSP_kernel\w*|gemmk1_kernel|dot_kernel|reduce_1Block_kernel|splitKreduce_kernel|scal_kernel\w*|axpy_kernel\w*|gemm_kernel\w*|trsm_\w+|globalKernel|epilogue::impl::globalKernel|copy_kernel|nrm2_kernel|asum_kernel)(?=<|\(|$)"
 )
 _LETTER = {

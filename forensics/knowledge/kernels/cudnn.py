@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.dtypes import canonical
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_SDPA = re.compile(r"(?:void )?cudnn_generated_\w*?sdpa_sm(?P<arch>\d{2,3})_\w*?(?P<dir>fprop|bprop)(?P<rest>\w*)")
-_TYPE = re.compile(r"_(f16|bf16|e4m3|e5m2|f32|fp8)(?=_|$)")
-_TILE = re.compile(r"_(\d+x\d+x\d+)(?=_|$)")
-_MEMEFF = re.compile(
+_SDPA = Pattern(r"(?:void )?cudnn_generated_\w*?sdpa_sm(?P<arch>\d{2,3})_\w*?(?P<dir>fprop|bprop)(?P<rest>\w*)")
+_TYPE = Pattern(r"_(f16|bf16|e4m3|e5m2|f32|fp8)(?=_|$)")
+_TILE = Pattern(r"_(\d+x\d+x\d+)(?=_|$)")
+_MEMEFF = Pattern(
     r"(?:void )?(?:PyTorchMemEffAttention::)?fmha_cutlass(?P<dir>[FB])_(?P<type>f16|bf16|f32)_(?P<aligned>not)?aligned_(?P<tile>\d+x\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})"
 )
-_V2 = re.compile(
+_V2 = Pattern(
     r"(?:void )?fmha_v2_(?:\w*?_)?(?P<type>fp16|bf16|e4m3|fp16_fp32|int8)_(?P<m>\d+)_(?P<n>\d+)_(?P<rest>\w*?)sm(?P<arch>\d{2,3})"
 )
 

@@ -16,22 +16,23 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import inside, shape
 from forensics.knowledge.kernels.dtypes import canonical, found_in
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_SHORT = re.compile(
+_SHORT = Pattern(
     r"(?:void )?(?:cutlass::Kernel2?<)?cutlass_(?P<arch>\d{2,3})_(?P<class>\w*?op|simt|wmma_tensorop)_(?:(?P<in>[a-z]+\d*(?:[a-z]+\d+)?)_)?"
     r"(?P<acc>[a-z]?)(?P<inst>\d*)(?P<kind>gemm|fprop|dgrad|wgrad|syrk|trmm)(?P<act>_relu)?(?:_(?P<out>[a-z]+\d+|[a-z]))?_(?P<m>\d+)x(?P<n>\d+)_(?P<k>\d+)x(?P<stages>\d+)"
 )
-_LONG = re.compile(r"(?:void )?cutlass(?:_\w+)?::(?:device_kernel|Kernel2?|sm\d+_kernel)<")
-_MAINLOOP = re.compile(r"Mainloop(?:Sm)?(\d{2,3})(\w*)")
-_MMA = re.compile(
+_LONG = Pattern(r"(?:void )?cutlass(?:_\w+)?::(?:device_kernel|Kernel2?|sm\d+_kernel)<")
+_MAINLOOP = Pattern(r"Mainloop(?:Sm)?(\d{2,3})(\w*)")
+_MMA = Pattern(
     r"::MMA_(\d+)x(\d+)x(\d+)_(F32|F16|S32|BF16)|SM(\d{2,3})_(\d+)x(\d+)x(\d+)_([A-Z]+\d+)([A-Z]+\d+\w*?)_"
 )
-_SHAPE2 = re.compile(r"GemmShape<(\d+), (\d+), (\d+)>")
+_SHAPE2 = Pattern(r"GemmShape<(\d+), (\d+), (\d+)>")
 _OPERANDS = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "uint8", "int4", "uint4"}
 _ACC = {"s": "fp32", "h": "fp16", "d": "fp64", "i": "int32", "c": "complex64", "z": "complex128", "": None}
 _SCALED = {

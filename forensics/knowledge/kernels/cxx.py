@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_RETURN = re.compile(r"(?:void|bool|int|float|auto|__global__ void|\[clone[^\]]{0,40}\])\s+")
+from forensics.ingest.pattern import Pattern
+
+_RETURN = Pattern(r"(?:void|bool|int|float|auto|__global__ void|\[clone[^\]]{0,40}\])\s+")
 _OPEN, _CLOSE = "<([{", ">)]}"
-_MARK = re.compile(r"[<>(){}\[\],]")
+_MARK = Pattern(r"[<>(){}\[\],]")
 _MAX_PARTS = 600
-_INTEGER = re.compile(r"(?:\([\w:]{1,200}\))?(-?\d{1,9})(?:u|l|ul|U|L|UL)?\Z")
-_TUPLE = re.compile(r"cute::(?:tuple|Shape)<")
+_INTEGER = Pattern(r"(?:\([\w:]{1,200}\))?(-?\d{1,9})(?:u|l|ul|U|L|UL)?\Z")
+_TUPLE = Pattern(r"cute::(?:tuple|Shape)<")
 
 
 class Spelled(NamedTuple):

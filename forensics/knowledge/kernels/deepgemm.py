@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.kernels.cxx import integer, read
 from forensics.knowledge.kernels.dtypes import found_in
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_NAME = re.compile(
+_NAME = Pattern(
     r"(?:void )?(?:deep_gemm::)?(?:sm(?P<arch>90|100|120)_(?P<types>fp8_fp4|fp8|bf16|tf32|fp4)?_?(?P<kind>\w*?(?:gemm|logits|moe|mqa\w*|prenorm\w*|layout\w*|metadata\w*))(?P<rest>\w*)|(?P<old>fp8_\w*gemm_\w*kernel\w*))(?=<|\(|$)"
 )
-_OTHER = re.compile(r"(?:void )?deep_gemm::(?P<function>\w+)")
-_FILE = re.compile(r"kernel\.(fp8_m_grouped_gemm|fp8_\w+)\.[0-9a-f]{6,16}\Z")
+_OTHER = Pattern(r"(?:void )?deep_gemm::(?P<function>\w+)")
+_FILE = Pattern(r"kernel\.(fp8_m_grouped_gemm|fp8_\w+)\.[0-9a-f]{6,16}\Z")
 
 
 def decode(name: str) -> KernelName | None:

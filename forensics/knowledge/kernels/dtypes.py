@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
+
 #: spellings in lower case without namespaces, one canonical word each
 _WORDS = {
     "fp64": "f64 fp64 double float64 d",
@@ -45,7 +47,7 @@ _CANONICAL |= {
     "signed char": "int8",
     "long long": "int64",
 }
-_AROUND = re.compile(
+_AROUND = Pattern(
     r"^(?:const )?(?:(?:cutlass|at|c10|std|ck|torch|cute|tensorrt_llm|flashinfer)::)+|\s*(?:const)?\s*[*&]*$"
 )
 _C10 = {
@@ -57,7 +59,7 @@ _IN_TEXT = sorted(
     (s for s in (*_CANONICAL, *_C10) if len(s) > 3 and s not in {"long", "short", "char", "bool"}),
     key=lambda s: -len(s),
 )  # fmt: skip
-_FIND = re.compile(
+_FIND = Pattern(
     r"(?<![A-Za-z0-9_])(?:"
     + "|".join(re.escape(s) for s in _IN_TEXT)
     + r"|bool|char|long|int)(?![A-Za-z0-9_])(?!::|\()"

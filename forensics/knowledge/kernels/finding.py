@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from forensics.ingest.pattern import Pattern
 
 _MAX_TEXT = 40_000
 _MAX_NAME = 8_000
@@ -19,7 +20,7 @@ KERNEL_ANCHORS = (
 )  # fmt: skip
 
 #: plain identifiers of known grammars
-_PLAIN = re.compile(
+_PLAIN = Pattern(
     r"(?<![A-Za-z0-9_])(?:[Bb]mm_|[Gg]emm_|BatchedGemmKernel_|[fF]mhaSm\d|nccl(?:Symk)?DevKernel_|ncclKernel_|nvjet_|sm\d{2,3}_xmma_"
     r"|cutlass_\d{2}_\w{0,12}op_|cudnn_generated_|cudnn_infer_|fmha_cutlass[FB]_|fmha_v2_|triton_(?:poi|red|per|tem|for|mm|bmm|fused)_"
     r"|(?:ampere|volta|turing|maxwell|hopper|pascal|sm\d{2,3})_(?:[a-z0-9]{0,8}gemm|fp16|bf16|h884|s884|h1688|s1688|sgemm|xmma|scudnn)\w*_|gemmSN_|gemv\w{0,3}T?_kernel|splitKreduce_kernel|dot_kernel"
@@ -27,7 +28,7 @@ _PLAIN = re.compile(
     r"|kernel\.fp8_)[A-Za-z0-9_.$]*"
 )
 #: "void ns::name<…>(…)" and "ns::name<…>": read up to the bracket that closes the template
-_SPELLED = re.compile(
+_SPELLED = Pattern(
     r"(?<![A-Za-z0-9_:])(?:void )?(?:(?:cutlass|flash|pytorch_flash|flashinfer|at|at_cuda_detail|cub|thrust|vllm|sglang|marlin|marlin_moe_wna16|machete|deep_gemm"
     r"|deep_ep|tensorrt_llm|trtllm|moe|cublasLt|ck|ck_tile|aiter|rocblas|hipblaslt|FlashMLA|smxx|sm90|sm100|awq|gptq|exllama|mscclpp|rtp_llm|cute|fa3|transformer_engine|c10d|nvte|bitsandbytes"
     r"|fused_moe|sgl|kittens)::)(?:\w{1,80}::){0,12}[A-Za-z_]\w{2,200}(?:<|(?=\())"

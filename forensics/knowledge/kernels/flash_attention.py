@@ -15,22 +15,23 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import inside, integer, read, shape
 from forensics.knowledge.kernels.dtypes import canonical, found_in
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_FA2 = re.compile(r"(?:void )?(pytorch_)?(?:flash|FLASH_NAMESPACE)::(flash_\w+?)<")
-_TRAITS = re.compile(r"Flash_(?:fwd|bwd)_kernel_traits(?:_mla|_fp8)?<")
-_FA3 = re.compile(
+_FA2 = Pattern(r"(?:void )?(pytorch_)?(?:flash|FLASH_NAMESPACE)::(flash_\w+?)<")
+_TRAITS = Pattern(r"Flash_(?:fwd|bwd)_kernel_traits(?:_mla|_fp8)?<")
+_FA3 = Pattern(
     r"(?:flash|FLASH_NAMESPACE)::(?:enable_\w+<)?(?:flash::)?FlashAttn(Fwd|Bwd)(\w*?)(Sm\d+|Combine|Preprocess|PostprocessConvertdQ|Convert\w*)\b"
 )
-_FA4 = re.compile(
+_FA4 = Pattern(
     r"kernel_cutlass_(\w+?)_(?:flash_attn)?cute\w*?(FlashAttention\w+?)Sm(\d+)_|kernel_cutlass_\w*?flash_attn\w*?Sm(\d+)"
 )
-_FA4_TYPE = re.compile(r"ptr(bf16|f16|f8E4M3FN|f32)")
-_FI = re.compile(
+_FA4_TYPE = Pattern(r"ptr(bf16|f16|f8E4M3FN|f32)")
+_FI = Pattern(
     r"(?:void )?flashinfer::(?:\w+::)*((?:Batch|Single)(?:Prefill|Decode)With\w+Kernel\w*|PrefillWithKVCacheKernel|BatchMLA\w+|"
     r"(?:Persistent)?(?:VariableLength)?(?:MergeState|AttentionSum)\w*|BatchAttention\w*|MLA\w*Kernel|POD\w*)"
 )

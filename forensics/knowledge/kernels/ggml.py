@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import integer, read
 from forensics.knowledge.kernels.dtypes import canonical, found_in
@@ -19,10 +20,10 @@ from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
 _QUANT = r"(?:i?q\d_(?:[KM01]|[a-z]{1,3})|mxfp4|tq\d_0)"
-_MUL = re.compile(rf"(?:void )?(?:\w+::)*(mul_mat\w*|moe_(?:vec_)?{_QUANT}|moe_vec_q|mmvq\w*|mmq\w*)\b")
-_DEQUANT = re.compile(rf"(?:void )?(?:\w+::)*((?:de)?quantize_(?:block\w*|mmq\w*|row\w*|{_QUANT})|convert_unary\w*)\b")
-_ATTENTION = re.compile(r"(?:void )?(flash_attn_(?:tile|vec|mma|ext|stream_k|combine)\w*)\b")
-_NAMED = re.compile(
+_MUL = Pattern(rf"(?:void )?(?:\w+::)*(mul_mat\w*|moe_(?:vec_)?{_QUANT}|moe_vec_q|mmvq\w*|mmq\w*)\b")
+_DEQUANT = Pattern(rf"(?:void )?(?:\w+::)*((?:de)?quantize_(?:block\w*|mmq\w*|row\w*|{_QUANT})|convert_unary\w*)\b")
+_ATTENTION = Pattern(r"(?:void )?(flash_attn_(?:tile|vec|mma|ext|stream_k|combine)\w*)\b")
+_NAMED = Pattern(
     r"(?:void )?((?:k_|ggml_)?(?:get_rows|set_rows|cpy|rms_norm|norm|soft_max|rope_(?:neox|norm|multi|vision)|scale|concat|unary_op\w*|"
     r"unary_gated\w*|bin_bcast|mm_ids|argsort|ssm_scan|ssm_conv|im2col|pad|sum_rows|topk_moe|upscale|group_norm|silu|gelu|clamp)(?:_\w+)?)\b"
 )
@@ -31,7 +32,7 @@ _TYPES = {
     14: "q6_K", 15: "q8_K", 16: "iq2_xxs", 17: "iq2_xs", 18: "iq3_xxs", 19: "iq1_s", 20: "iq4_nl", 21: "iq3_s", 22: "iq2_s", 23: "iq4_xs",
     24: "int8", 25: "int16", 26: "int32", 27: "int64", 28: "fp64", 29: "iq1_m", 30: "bf16", 34: "tq1_0", 35: "tq2_0", 39: "mxfp4",
 }  # fmt: skip
-_FLOAT = re.compile(r"_(f32|f16|bf16)(?:_(f32|f16|bf16))?")
+_FLOAT = Pattern(r"_(f32|f16|bf16)(?:_(f32|f16|bf16))?")
 
 
 def decode(name: str) -> KernelName | None:

@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import integer, read
 from forensics.knowledge.kernels.dtypes import canonical, found_in
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_MARLIN = re.compile(r"(?:void )?(?:\w+::)*?(marlin(?:_moe_wna16|_24|_dense)?)::(\w+)")
-_GPTQ = re.compile(
+_MARLIN = Pattern(r"(?:void )?(?:\w+::)*?(marlin(?:_moe_wna16|_24|_dense)?)::(\w+)")
+_GPTQ = Pattern(
     r"(?:void )?((?:\w+::)*)(gemm_half_q_half_(?:gptq|alt)\w*|reconstruct_\w*|shuffle_\d?\w*bit_kernel\w*|make_sequential\w*)"
 )
-_BITS = re.compile(r"_([2348])bit")
-_AWQ = re.compile(r"(?:void )?(?:\w+::)*(gemm_forward_4bit\w*|dequantize_weights|awq_\w+)")
-_QSERVE = re.compile(r"(?:void )?(?:\w+::)*dense_kernel0<")
-_ID = re.compile(r"(\d{6,20})l?l?\Z")
+_BITS = Pattern(r"_([2348])bit")
+_AWQ = Pattern(r"(?:void )?(?:\w+::)*(gemm_forward_4bit\w*|dequantize_weights|awq_\w+)")
+_QSERVE = Pattern(r"(?:void )?(?:\w+::)*dense_kernel0<")
+_ID = Pattern(r"(\d{6,20})l?l?\Z")
 
 
 def scalar_type(number: int) -> str | None:

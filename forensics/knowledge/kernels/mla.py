@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.kernels.cxx import inside, integer, shape
 from forensics.knowledge.kernels.dtypes import found_in
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_FLASHMLA = re.compile(
+_FLASHMLA = Pattern(
     r"(?:void )?((?:\w+::)*)((?:flash_fwd_\w*mla\w*|sparse_(?:attn|prefill|decode)\w*|get_mla_metadata\w*|fp8_sparse\w*|flash_mla\w*|sparse_attn_fwd\w*))\s*(?:<|\(|$)"
 )
-_CUTLASS = re.compile(r"(?:cutlass::fmha|fmha)::kernel::(Sm(\d+)Fmha(\w+?))(?:<|$)")
+_CUTLASS = Pattern(r"(?:cutlass::fmha|fmha)::kernel::(Sm(\d+)Fmha(\w+?))(?:<|$)")
 
 
 def decode(name: str) -> KernelName | None:

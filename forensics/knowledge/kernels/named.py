@@ -15,14 +15,15 @@ from functools import cache
 from typing import NamedTuple
 
 from forensics.data import table
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import integer, read
 from forensics.knowledge.kernels.dtypes import found_in
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][\w.$]{2,400}\Z")
-_BARE = re.compile(r"(?i)kernel|^_?triton_|_(?:fwd|bwd)(?:_|$)|_impl$")
+_IDENTIFIER = Pattern(r"[A-Za-z_][\w.$]{2,400}\Z")
+_BARE = Pattern(r"(?i)kernel|^_?triton_|_(?:fwd|bwd)(?:_|$)|_impl$")
 
 
 class _Row(NamedTuple):

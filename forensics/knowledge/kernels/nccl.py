@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import integer, read
 from forensics.knowledge.kernels.dtypes import canonical, found_in
@@ -27,13 +28,13 @@ _REDOP = r"(?P<redop>Sum|Prod|MinMax|Min|Max|PreMulSum|SumPostDiv|Avg)"
 _TYPE = r"(?P<type>f8e4m3|f8e5m2|bf16|f16|f32|f64|i8|u8|i32|u32|i64|u64|half|float|double|int8_t|uint8_t|int32_t|uint32_t|int64_t|uint64_t|__nv_bfloat16|rccl_bfloat16|hip_bfloat16)"
 _ALGO = r"(?P<algo>TREE|RING|COLLNET_DIRECT|COLLNET_CHAIN|NVLS_TREE|NVLS|PAT|COLLNET)"
 _PROTO = r"(?P<proto>LL128|LL|SIMPLE)"
-_NEW = re.compile(rf"(?:void )?ncclDevKernel_{_COLL}(?:_(?P<number>\d+))?(?:_{_REDOP}_{_TYPE})?(?:_{_ALGO}_{_PROTO})?")
-_OLD = re.compile(rf"(?:void )?ncclKernel_{_COLL}(?:_{_ALGO}_{_PROTO})?(?:_{_REDOP}_{_TYPE})?")
-_SYM = re.compile(rf"(?:void )?ncclSymkDevKernel_{_COLL}_(?P<algo>\w+?)(?:_{_REDOP}_{_TYPE})?(?=\(|$)")
-_CUSTOM = re.compile(
+_NEW = Pattern(rf"(?:void )?ncclDevKernel_{_COLL}(?:_(?P<number>\d+))?(?:_{_REDOP}_{_TYPE})?(?:_{_ALGO}_{_PROTO})?")
+_OLD = Pattern(rf"(?:void )?ncclKernel_{_COLL}(?:_{_ALGO}_{_PROTO})?(?:_{_REDOP}_{_TYPE})?")
+_SYM = Pattern(rf"(?:void )?ncclSymkDevKernel_{_COLL}_(?P<algo>\w+?)(?:_{_REDOP}_{_TYPE})?(?=\(|$)")
+_CUSTOM = Pattern(
     r"(?:void )?(?P<space>(?:\w+::)*)(?P<function>cross_device_reduce_\dstage|allreduce_fusion_kernel\w*|(?:moe)?allreduce\w*|trtllm_\w*allreduce\w*|lamport\w*|oneshot\w*|twoshot\w*|one_shot_all_reduce\w*|two_shot_all_reduce\w*)\b"
 )
-_DEEPEP = re.compile(r"(?:void )?deep_ep::(?P<space>internode_ll|internode|intranode|elastic)::(?P<function>\w+)")
+_DEEPEP = Pattern(r"(?:void )?deep_ep::(?P<space>internode_ll|internode|intranode|elastic)::(?P<function>\w+)")
 _WORDS = {
     "AllReduce": "all-reduce", "AllGather": "all-gather", "AllGatherV": "all-gather", "ReduceScatter": "reduce-scatter",
     "Broadcast": "broadcast", "Reduce": "reduce", "SendRecv": "send and receive", "Generic": "collective", "AlltoAll": "all-to-all",

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.dtypes import canonical, found_in
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_TENSILE = re.compile(r"Cijk_(?P<a>A\w{3,4})_(?P<b>B\w{3,4})_(?P<types>[A-Z0-9]{1,8}?)_(?P<rest>\w+)")
-_TILE = re.compile(r"MT(\d+)x(\d+)x(\d+)")
-_ISA = re.compile(r"ISA(\d{2,4}[a-f]?)|gfx([0-9a-f]{3,4})")
+_TENSILE = Pattern(r"Cijk_(?P<a>A\w{3,4})_(?P<b>B\w{3,4})_(?P<types>[A-Z0-9]{1,8}?)_(?P<rest>\w+)")
+_TILE = Pattern(r"MT(\d+)x(\d+)x(\d+)")
+_ISA = Pattern(r"ISA(\d{2,4}[a-f]?)|gfx([0-9a-f]{3,4})")
 _LETTER = {
     "H": "fp16",
     "B": "bf16",
@@ -31,13 +32,13 @@ _LETTER = {
     "Z": "complex128",
     "X": "tf32",
 }
-_TYPES = re.compile(r"F8B8|B8F8|F8N|B8N|F8|B8|I8|4xi8|[HBSDICZX]")
-_CK = re.compile(r"(?:void )?(?:_ZN)?\d{0,2}(ck(?:_tile)?)(?:::|\d)(\w+)")
-_AITER = re.compile(
+_TYPES = Pattern(r"F8B8|B8F8|F8N|B8N|F8|B8|I8|4xi8|[HBSDICZX]")
+_CK = Pattern(r"(?:void )?(?:_ZN)?\d{0,2}(ck(?:_tile)?)(?:::|\d)(\w+)")
+_AITER = Pattern(
     r"(?:void )?(?:aiter::(?P<space>\w+)|(?P<bare>fmoe_\w+|mla_(?:dec|pfl|a8)\w+|fmha_(?:fwd|bwd)_hd\w+|fmha_v3\w+|pa_(?:bf16|fp16|fp8)\w+|flatmm_\w+|f4gemm_\w+|bf16gemm_\w+|i8gemm_\w+|fp8gemm_\w+|ck_moe_\w+))"
 )
-_TOKEN = re.compile(r"(?<![a-z0-9])(bf16|fp16|f16|fp8|i8|int8|mxfp4|fp4|int4)(?![0-9])", re.IGNORECASE)
-_MIOPEN = re.compile(r"(?:void )?(miopen\w+|gridwise_\w+|Op\dd\w+|igemm_\w+|naive_conv_\w+|__amd_rocclr_\w+)")
+_TOKEN = Pattern(r"(?<![a-z0-9])(bf16|fp16|f16|fp8|i8|int8|mxfp4|fp4|int4)(?![0-9])", re.IGNORECASE)
+_MIOPEN = Pattern(r"(?:void )?(miopen\w+|gridwise_\w+|Op\dd\w+|igemm_\w+|naive_conv_\w+|__amd_rocclr_\w+)")
 
 
 def decode(name: str) -> KernelName | None:

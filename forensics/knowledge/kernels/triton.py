@@ -12,26 +12,27 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.dtypes import canonical
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
-_INDUCTOR = re.compile(
+_INDUCTOR = Pattern(
     r"triton_(poi|red|per|tem|for|mm|bmm|unk|flex_attention|flex_decoding|convolution\w*)_?(?:fused_)?(\w*?)(?:_(\d+))?(?:_kernel)?\Z"
 )
-_OGS = re.compile(
+_OGS = Pattern(
     r"_(p_)?matmul_ogs(?:_(?P<layout>[A-Z]{2,3}))?_(?P<out>\w+?)x(?P<a>\w+?)x(?P<b>\w+?)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)x(?P<split>\d+)(?P<rest>\w*)\Z"
 )
-_CUTE = re.compile(
+_CUTE = Pattern(
     r"kernel_cutlass_(?P<function>\w+?)_(?:object_at_|tensor|___|Tensor|0{4})|kernel_cutlass_(?P<rest>\w+)"
 )
-_PTR = re.compile(r"ptr(bf16|f16|f32|f8E4M3FN|f8E5M2|f8E8M0FNU|f4E2M1FN|i8|ui8|i32|i64)")
+_PTR = Pattern(r"ptr(bf16|f16|f32|f8E4M3FN|f8E5M2|f8E8M0FNU|f4E2M1FN|i8|ui8|i32|i64)")
 _KIND = {
     "poi": "pointwise", "red": "reduction", "per": "persistent reduction", "tem": "template", "for": "foreach", "mm": "gemm",
     "bmm": "batched gemm", "flex_attention": "attention", "flex_decoding": "attention (decode)", "unk": "kernel",
 }  # fmt: skip
-_ATEN = re.compile(r"(?:_?[a-z][a-z0-9]*(?:_(?:to_copy|unsafe_\w+|softmax|backward|native_\w+))?)")
+_ATEN = Pattern(r"(?:_?[a-z][a-z0-9]*(?:_(?:to_copy|unsafe_\w+|softmax|backward|native_\w+))?)")
 
 
 def decode(name: str) -> KernelName | None:

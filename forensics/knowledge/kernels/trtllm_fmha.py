@@ -20,18 +20,19 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.kernels.dtypes import canonical
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
 _DT = r"(?:Mx)?(?:E2m1|E4m3|E5m2|Fp16|Bfloat16|Fp32|Int8)"
-_NAME = re.compile(
+_NAME = Pattern(
     rf"fmhaSm(?P<sm>\d{{2,3}}[af]?)Kernel_(?:Qkv(?P<qkv>{_DT})|Q(?P<q>{_DT})Kv(?P<kv>{_DT}))O(?P<out>{_DT})"
     r"(?:HQk(?P<hqk>\d+)HV(?P<hv>\d+)(?:HVPerCta(?P<cta>\d+))?|H(?P<h>\d+))"
     r"(?P<layout>PagedKv|SeparateQkv|ContiguousKv|PackedQkv)(?P<mask>Dense|Causal|SlidingOrChunkedCausal|Custom|Sparse)(?P<rest>\w*)",
     re.IGNORECASE,
 )
-_FLAG = re.compile(
+_FLAG = Pattern(
     r"P(?P<page>\d+)|Q(?P<tq>\d+)Kv(?P<tkv>\d+)|(?P<multi>MultiCtasKv)(?P<cga>Cga|GmemSep)?"
     r"|(?P<word>VarSeq|SkipsSoftmax|StaticTokenSparse|TokenSparse|2Cta\w{0,6}?(?=[A-Z]|$))|(?P<sched>Static|Persistent)"
     r"|(?P<kind>Context|SwapsAbForGen|KeepsAbForGen|SpecDecodingGeneration|ForGen|Generation)|(?P<other>[A-Z][a-z0-9]+|\w)"

@@ -24,14 +24,15 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.kernels.dtypes import canonical
 from forensics.knowledge.kernels.naming import KernelBuilder
 from forensics.model import KernelName
 
 _DT = r"(?:Mx)?(?:E2m1|E4m3|E5m2|E2m3|E3m2|Int4|Int8|UE8m0|Bfloat16|Fp16|Fp32|Tf32|UInt8)"
-_HEAD = re.compile(rf"(bmm|gemm)_({_DT})_({_DT})({_DT})(?:_cast({_DT}))?_({_DT})(?=_)", re.IGNORECASE)
-_OLD = re.compile(rf"(BatchedGemmKernel|GemmKernel)_(?:Batch([MN])_)?({_DT})({_DT})?({_DT})_({_DT})_")
-_OPTION = re.compile(
+_HEAD = Pattern(rf"(bmm|gemm)_({_DT})_({_DT})({_DT})(?:_cast({_DT}))?_({_DT})(?=_)", re.IGNORECASE)
+_OLD = Pattern(rf"(BatchedGemmKernel|GemmKernel)_(?:Batch([MN])_)?({_DT})({_DT})?({_DT})_({_DT})_")
+_OPTION = Pattern(
     r"_(?:(?P<tile>t|Tile)(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)(?P<unroll>u2)?|(?P<stages>s\d+(?:x\d+)*)"
     r"|(?:et|EpiTile)(?P<et>\d+x\d+)|(?:m|Mma)(?P<mma>\d+x\d+x\d+)|(?:cga|c|Cluster)(?P<cluster>\d+x\d+x\d+)"
     r"|b(?P<block>[ABC])(?P<size>\d+)|(?P<block2>[ABC])b(?P<size2>\d+)|splitK(?P<split>\d+)|sliceK(?P<slice>\d+)"

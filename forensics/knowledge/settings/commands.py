@@ -19,6 +19,7 @@ from functools import cache
 
 from forensics.data import table
 from forensics.ingest.intake import Intake
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.linerules import LineRule, Sightings
 from forensics.knowledge.settings.names import Name, canonical, plain
 from forensics.model import Setting, Span
@@ -27,13 +28,13 @@ from forensics.model.record import record
 _MAX_COMMAND = 20_000
 _MAX_LINES = 60
 _MAX_COMMANDS = 30
-_FLAG = re.compile(r"-{1,2}[A-Za-z][\w.\-]{0,80}(=|\Z)")
+_FLAG = Pattern(r"-{1,2}[A-Za-z][\w.\-]{0,80}(=|\Z)")
 #: "vllm serve <model> [options]": how to call it, not a call
-_PLACEHOLDER = re.compile(r"<[a-z_ |-]{2,30}>|\[(?:options|OPTIONS|args|flags|-h)\]")
-_VARIABLE = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
+_PLACEHOLDER = Pattern(r"<[a-z_ |-]{2,30}>|\[(?:options|OPTIONS|args|flags|-h)\]")
+_VARIABLE = Pattern(r"([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
 _ASSIGNED = r"[A-Z][A-Z0-9_]{2,60}=(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^\s\"']{0,300})\s+"
 #: what may stand before the program: variables, sudo and the like
-_LEADING = re.compile(rf"(?:^|[\s$#>+`\"'|;&(:])((?:(?:export |env |sudo |exec |nohup |time |then )|{_ASSIGNED})*)\Z")
+_LEADING = Pattern(rf"(?:^|[\s$#>+`\"'|;&(:])((?:(?:export |env |sudo |exec |nohup |time |then )|{_ASSIGNED})*)\Z")
 _MAX_LEADING = 1_500
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from forensics.ingest.pattern import Pattern
+
 _MAX = 200_000
 _OPEN, _CLOSE = "([{", ")]}"
-_STRUCTURE = re.compile(r"[\"'()\[\]{},]")
-_PAIR = re.compile(r"\s*(?:\*\*)?([\"']?)([A-Za-z_][\w.\-]{0,80})\1\s*[=:]\s*", re.ASCII)
+_STRUCTURE = Pattern(r"[\"'()\[\]{},]")
+_PAIR = Pattern(r"\s*(?:\*\*)?([\"']?)([A-Za-z_][\w.\-]{0,80})\1\s*[=:]\s*", re.ASCII)
 
 
 def pairs(text: str, start: int = 0) -> Iterator[tuple[str, str]]:
