@@ -6,7 +6,9 @@ read_all(["rank_0.log", "rank_1.log", …], wants, options, assembly)
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from forensics.ingest.assemble import Assembly, Taken, take
@@ -25,6 +27,7 @@ BIG = 64 * 1024 * 1024
 _WHOLE_IN_ALL, _EDGES_IN_ALL = 4 * 1024 * 1024, 20_000
 #: with more inputs than this one without a hit keeps its last line only
 _FEW = 256
+_OPENING = 20_000
 
 
 class Shares:
@@ -40,26 +43,52 @@ class Shares:
         self.budget = max(options.budget // inputs, min(options.budget, 64 * 1024))
 
 
+class _Progress:
+    """Adds up what was read of all inputs, for `ReadOptions.on_progress`."""
+
+    def __init__(self, options: ReadOptions, sizes: Sequence[int | None]) -> None:
+        self._tell = options.on_progress
+        self._total = None if None in sizes else sum(size or 0 for size in sizes)
+        self._done = 0
+
+    def add(self, size: int) -> None:
+        """So many bytes more."""
+        self._done += size
+        if self._tell is not None:
+            self._tell(self._done, self._total)
+
+
 def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, assembly: Assembly) -> None:
     """Reads every input, in order, into the assembly."""
     shares = Shares(options, len(items))
-    parts = _parts(items, options)
+    sizes = [_size(item) for item in items]
+    parts = _parts(items, sizes, options)
+    progress = _Progress(options, sizes) if options.on_progress is not None else None
     if len(parts) == 1:
         for opened in open_all(items, options, assembly.skipped):
             if opened.blob is not None:
                 assembly.blobs.append((opened.name, opened.blob))
             else:
-                assembly.add(take_one(opened, wants, options, shares))
+                assembly.add(take_one(opened, wants, options, shares, progress.add if progress is not None else None))
         return
     wants.engine.scan(b"")  # built once, before the fork
-    for taken, skipped, blobs in in_processes([_job(part, wants, options, shares) for part in parts]):
+    alone = replace(options, processes=1)
+    report = (lambda done: progress.add(done * len(parts))) if progress is not None else None
+    jobs = [_job(part, wants, alone, shares, report if part is parts[0] else None) for part in parts]
+    for taken, skipped, blobs in in_processes(jobs):
         for plain in taken:
             assembly.add(Taken(*plain))
         assembly.skipped.extend(Skipped(*plain) for plain in skipped)
         assembly.blobs.extend(blobs)
 
 
-def _job(part: Sequence[str | bytes], wants: Wants, options: ReadOptions, shares: Shares) -> Callable[[], Any]:
+def _job(
+    part: Sequence[str | bytes],
+    wants: Wants,
+    options: ReadOptions,
+    shares: Shares,
+    progress: Callable[[int], None] | None,
+) -> Callable[[], Any]:
     def work() -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[str, bytes]]]:
         skipped: list[Skipped] = []
         taken, blobs = [], []
@@ -67,31 +96,40 @@ def _job(part: Sequence[str | bytes], wants: Wants, options: ReadOptions, shares
             if opened.blob is not None:
                 blobs.append((opened.name, opened.blob))
             else:
-                taken.append(tuple(take_one(opened, wants, options, shares)))
+                taken.append(tuple(take_one(opened, wants, options, shares, progress)))
         return taken, [(s.name, s.why, s.bytes) for s in skipped], blobs
 
     return work
 
 
-def _parts(items: Sequence[str | bytes], options: ReadOptions) -> list[Sequence[str | bytes]]:
-    """The inputs cut into one row a process, of about the same number of bytes; one row where more do not pay off."""
-    if len(items) < 2 or any(isinstance(item, bytes) or item == "-" for item in items):
+def _size(item: str | bytes) -> int | None:
+    """Bytes of a regular file; None where nobody knows."""
+    if isinstance(item, bytes):
+        return len(item)
+    try:
+        status = os.stat(item)
+    except OSError:
+        return 0 if item != "-" else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _parts(
+    items: Sequence[str | bytes], sizes: Sequence[int | None], options: ReadOptions
+) -> list[Sequence[str | bytes]]:
+    """The inputs cut into one row a process, of about the same work; one row where more do not pay off."""
+    if len(items) < 2 or None in sizes or any(isinstance(item, bytes) for item in items):
         return [items]
-    sizes = []
-    for item in items:
-        try:
-            sizes.append(os.stat(item).st_size + 20_000)
-        except OSError:
-            sizes.append(0)
-    total = sum(sizes)
+    # opening a file costs as much as reading some of it
+    works = [(size or 0) + _OPENING for size in sizes]
+    total = sum(works)
     # one file that outweighs the others is cut itself
-    if max(sizes) > total * 0.6:
+    if max(works) > total * 0.6:
         return [items]
     count = min(processes_for(options, total), len(items))
     parts: list[Sequence[str | bytes]] = []
     start = done = 0
-    for index, size in enumerate(sizes):
-        done += size
+    for index, work in enumerate(works):
+        done += work
         if done >= total * (len(parts) + 1) / count and len(parts) < count - 1:
             parts.append(items[start : index + 1])
             start = index + 1
@@ -99,19 +137,28 @@ def _parts(items: Sequence[str | bytes], options: ReadOptions) -> list[Sequence[
     return [part for part in parts if part]
 
 
-def take_one(opened: Opened, wants: Wants, options: ReadOptions, shares: Shares) -> Taken:
+def take_one(
+    opened: Opened,
+    wants: Wants,
+    options: ReadOptions,
+    shares: Shares,
+    progress: Callable[[int], None] | None = None,
+) -> Taken:
     """Scans one open input."""
     in_pieces = None
     if opened.path is not None and opened.size is not None and opened.size > BIG:
-        in_pieces = scan_file(opened.path, opened.size, wants, options, shares.budget, shares.whole, shares.edges)
+        in_pieces = scan_file(
+            opened.path, opened.size, wants, options, shares.budget, shares.whole, shares.edges, progress
+        )
     if in_pieces is not None:
         scanned, retainer, pulse = in_pieces
     else:
         retainer = Retainer(wants, shares.budget, options.line_cap, shares.whole)
         pulse = Pulse()
         scanned = scan(
-            opened.stream, retainer, wants, options, tail_lines=shares.edges, pulse=pulse if shares.few else None
-        )
+            opened.stream, retainer, wants, tail_lines=shares.edges,
+            pulse=pulse if shares.few else None, progress=progress,
+        )  # fmt: skip
     stream = opened.stream
     taken = take(
         opened.name, stream.encoding, stream.compression, scanned, retainer, pulse, scanned.bytes <= shares.whole

@@ -17,7 +17,7 @@ class ReadOptions:
     whole_below: an input up to this size is kept whole; edge_lines: lines kept at the head and at the tail of a bigger one;
     budget: bytes of marked regions kept per source; line_cap: a longer line is cut; archive_members, archive_bytes: limits
     of one archive; processes: 0 = as many as pay off; engine: "auto", "hyperscan", "ahocorasick" or "find".
-    on_progress: called now and then with (bytes done, bytes in all or None).
+    on_progress: called now and then with (bytes done of all inputs, bytes in all or None).
     """
 
     whole_below: int = 128 * 1024

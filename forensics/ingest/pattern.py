@@ -22,7 +22,7 @@ class Pattern(Generic[AnyStr]):
         if name.startswith("_"):
             raise AttributeError(name)
         compiled = re.compile(self._source, self._flags)
-        for method in ("match", "search", "fullmatch", "findall", "sub", "split"):
+        for method in ("match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"):
             setattr(self, method, getattr(compiled, method))
         method_wanted: Callable[..., Any] = getattr(compiled, name)
         return method_wanted

@@ -102,7 +102,14 @@ def cuts(path: str, size: int, pieces: int) -> list[int]:
 
 
 def scan_file(
-    path: str, size: int, wants: Wants, options: ReadOptions, budget: int, head_bytes: int, tail_lines: int
+    path: str,
+    size: int,
+    wants: Wants,
+    options: ReadOptions,
+    budget: int,
+    head_bytes: int,
+    tail_lines: int,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[Scanned, Retainer, Pulse] | None:
     """The whole file by several processes; None where it is not worth it."""
     count = processes_for(options, size)
@@ -118,6 +125,8 @@ def scan_file(
         return lambda: _piece(
             path, edges[index], edges[index + 1] - edges[index], index == count - 1,
             wants, options, budget, head_bytes if index == 0 else 0, tail_lines,
+            # the pieces are of one size: what this process has done, the others have, too
+            (lambda done: progress(done * count)) if progress is not None and index == 0 else None,
         )  # fmt: skip
 
     return _together(in_processes([job(index) for index in range(count)]), wants, options, budget, head_bytes)
@@ -133,6 +142,7 @@ def _piece(
     budget: int,
     head: int,
     tail: int,
+    progress: Callable[[int], None] | None,
 ) -> dict[str, Any]:
     """One piece scanned, as plain values."""
     retainer = Retainer(wants, budget, options.line_cap, head, is_piece=not is_last)
@@ -140,9 +150,10 @@ def _piece(
     with open(path, "rb", buffering=0) as file:
         file.seek(start)
         scanned = scan(
-            Headed(file, 0), retainer, wants, options,
+            Headed(file, 0), retainer, wants,
             # lines that a window of the next piece may reach back to
             tail_lines=tail if is_last else wants.most_before, pulse=pulse, limit=size, head_lines=wants.most_after if start else 0,
+            progress=progress,
         )  # fmt: skip
     return {
         "scanned": (scanned.bytes, scanned.lines, scanned.long_lines),

@@ -1,6 +1,6 @@
 """The one pass over a source's bytes. In: a stream, a retainer; out: counts, and what the retainer kept. Sample:
 
-    scan(stream, retainer, wants, options) -> Scanned(bytes=1073741824, lines=6484729, …)
+    scan(stream, retainer, wants) -> Scanned(bytes=1073741824, lines=6484729, …)
 
 One buffer is reused: a bit of context, then whole lines, then the beginning of the next line. Nothing in here is done per
 line: the engine finds hits, line feeds are counted between them.
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from forensics.ingest.options import ReadOptions
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.wants import Wants
@@ -81,17 +80,18 @@ def scan(
     stream: Stream,
     retainer: Retainer,
     wants: Wants,
-    options: ReadOptions,
     *,
     tail_lines: int = 0,
     pulse: Pulse | None = None,
     limit: int | None = None,
     head_lines: int = 0,
+    progress: Callable[[int], None] | None = None,
     live: Callable[[], None] | None = None,
 ) -> Scanned:
     """Reads to the end, or just `limit` bytes.
 
-    head_lines, tail_lines: kept at the ends; pulse: samples each block; live: called after each block, which is then taken
+    head_lines, tail_lines: kept at the ends; pulse: samples each block; progress: called with the bytes of
+    each block; live: called after each block, which is then taken
     as it comes instead of waiting whether the input is small enough to be kept whole.
     """
     result = Scanned()
@@ -137,8 +137,8 @@ def scan(
             result.long_lines += 1
             long.add(view[base:fill], wants.engine.scan(view[base:fill]))
             low = base = fill = 0
-        if options.on_progress is not None:
-            options.on_progress(got, None)
+        if progress is not None:
+            progress(got)
         if live is not None:
             live()
     result.lines = line - 1
