@@ -11,15 +11,11 @@ from collections.abc import Iterator
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
-from forensics.parse.python.at_lists import at_lists
 from forensics.parse.python.blocks import Block, blocks_of
-from forensics.parse.python.dumps import dumps_of
 from forensics.parse.python.events import event_of
-from forensics.parse.python.lanes import Lane, is_test_line, lanes_of, regions, squeezed
+from forensics.parse.python.lanes import Lane, is_dump_line, is_test_line, lanes_of, regions, squeezed
 from forensics.parse.python.messages import messages_of
-from forensics.parse.python.pytest_style import pytest_failures
-from forensics.parse.python.shapes import HEADER
-from forensics.parse.python.windows import MOST, windows, woven_blocks
+from forensics.parse.python.shapes import HEADER, Kind
 
 __all__ = ["ANCHORS", "parse"]
 
@@ -32,7 +28,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b".py(", before=12, after=12, owner="python"),
     Anchor(b"E       ", before=60, after=6, owner="python"),
     Anchor(b"!!!!!!!! KeyboardInterrupt !!!!!!!!", after=2, owner="python"),
-    Anchor(b"Error: ", after=12, owner="python"),
+    Anchor(b"Error: ", before=12, after=12, owner="python"),
     Anchor(b"Exception: ", after=12, owner="python"),
     Anchor(b"Error(", after=12, owner="python"),
     Anchor(b"error: ", after=12, owner="python"),
@@ -53,10 +49,7 @@ def parse(intake: Intake) -> list[Event]:
     claimed: set[tuple[int, int]] = set()
     for first, end in regions(intake.lines):
         for lane in lanes_of(intake.lines, first, end):
-            whole = [*dumps_of(lane), *at_lists(lane)]
-            if any(is_test_line(item.line.text) for item in lane.items):
-                whole += pytest_failures(lane)
-            for event in whole:
+            for event in _rarer(lane):
                 events.append(event)
                 claimed.update((event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1))
             _take(lane, events, claimed)
@@ -81,8 +74,32 @@ def _take(lane: Lane, events: list[Event], claimed: set[tuple[int, int]]) -> Non
             claimed.update((line.source, line.number + n) for line in lines for n in range(line.joined + 1))
 
 
+def _rarer(lane: Lane) -> list[Event]:
+    """Events of the dialects that most logs have none of; their modules are loaded when a line asks for them."""
+    texts = [item.line.text for item in lane.items]
+    events: list[Event] = []
+    if any(map(is_dump_line, texts)):
+        from forensics.parse.python.dumps import dumps_of
+
+        events += dumps_of(lane)
+    if any(text.strip() == "At:" for text in texts):
+        from forensics.parse.python.at_lists import at_lists
+
+        events += at_lists(lane)
+    if any(map(is_test_line, texts)):
+        from forensics.parse.python.pytest_style import pytest_failures
+
+        events += pytest_failures(lane)
+    return events
+
+
 def _blocks(lane: Lane) -> Iterator[Block]:
     """The lane's blocks: woven windows taken apart, what lies between them read from top to bottom."""
+    if sum(item.kind is Kind.HEAD for item in lane.items) < 2:
+        yield from blocks_of(lane)
+        return
+    from forensics.parse.python.windows import MOST, windows, woven_blocks
+
     start = 0
     for number, (first, end) in enumerate(windows(lane.items)):
         yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:first]))

@@ -10,19 +10,19 @@ At:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import LOOK, looks_raised, raised
 
-_PLACE = re.compile(
+_PLACE = Pattern(
     r"^\s{1,8}(?P<file>[^\s()][^()\n]{0,600})\((?P<line>\d{1,8})\): (?P<function><[^>\n]{1,80}>|[\w.]{1,300})\s*$"
 )
-_SAID = re.compile(r"(?:^|[\s:])(?P<raised>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}: \S.*)$")
+_SAID = Pattern(r"(?:^|[\s:])(?P<raised>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}: \S.*)$")
 
 #: lines above "At:" in which the error is looked for, and frames below it
 ABOVE, MOST = 12, 400

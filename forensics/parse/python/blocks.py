@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from forensics.ingest.pattern import Pattern
 from forensics.parse.python.body import quotes_next, remote_frames, user_code
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import EXCEPTION_NAME, HEADER, Kind, raised, raised_name
@@ -49,13 +50,13 @@ _STARTS = re.compile(
 )
 
 #: what announces a traceback in the line above it
-_ANNOUNCES = re.compile(
+_ANNOUNCES = Pattern(
     r"\w:$|\b(?:error|exception|fail(?:ed|ure)?|unhandled|uncaught|caught|crash(?:ed)?|ignored|abort(?:ed)?|died|fatal)\b|Error\b|Exception\b",
     re.IGNORECASE,
 )
 
 #: a paragraph after a blank line that still belongs to the message
-_PARAGRAPH = re.compile(
+_PARAGRAPH = Pattern(
     r"(?:from user code|Set TORCH|You can suppress|Explanation|Hint|Developer debug|For more|For debugging|For further"
     r"|Possible solution|Please|Compile with|If |Note|Try |See |While executing|Original traceback|Original exception"
     r'|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|-{10,}$|""")'

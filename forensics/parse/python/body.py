@@ -17,11 +17,11 @@ RuntimeError: cannot load layer 3
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.stack import Frame
 from forensics.parse.python.shapes import (
     ARROW,
@@ -77,21 +77,21 @@ class Raised:
 
 
 #: C++ frames below an exception's message: other parsers read them
-_NATIVE_FRAME = re.compile(
+_NATIVE_FRAME = Pattern(
     r"^\s*(?:frame #\d{1,4}: |Exception raised from .{1,600} \(most recent call first\):"
     r"|C\+\+ CapturedTraceback:|#\d{1,4} .{1,600} from )"
 )
 
 #: a line of a message after which a traceback belongs to the message (the exception quotes what happened elsewhere)
-_QUOTES = re.compile(
+_QUOTES = Pattern(
     r'^\s*(?:""" ?|\'\'\'|-- Process \d+ terminated.{0,80}|'
     r".{0,200}(?:[Tt]raceback|error|exception|[Oo]riginal \w+|stack|follow\w+).{0,80}:)\s*$"
 )
 #: how multiprocessing and concurrent.futures set off what a worker said
 _QUOTE_LINES = ('"""', "'''")
-_WRAPPER = re.compile(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
-_RAY_TASK = re.compile(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
-_RAY_REMOTE = re.compile(r"^\s*(?:.{0,120}: )?ray::")
+_WRAPPER = Pattern(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
+_RAY_TASK = Pattern(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
+_RAY_REMOTE = Pattern(r"^\s*(?:.{0,120}: )?ray::")
 
 
 def quotes_next(message_line: str) -> bool:

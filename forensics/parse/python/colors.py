@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from forensics.model.record import record
 from forensics.parse.python.reach import NAMED, STRANGE, reach
 from forensics.parse.python.shapes import Kind, frame_file, frame_function
 
@@ -21,7 +21,7 @@ from forensics.parse.python.shapes import Kind, frame_file, frame_function
 Top = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """One line of the window. at: the caller's index."""
 
@@ -30,7 +30,7 @@ class Line:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Coloring:
     """words: color by line text, for frames and for source and exception lines that tell theirs; last: the frame lines that
     end their color, below which alone a source line without color (`raise ValueError(…)`) can stand."""

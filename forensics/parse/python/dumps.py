@@ -17,37 +17,37 @@ reason (the line that announces the dump), extension_modules.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import Frame, StackTrace
 from forensics.parse.python.lanes import Item, Lane
 
-_FATAL = re.compile(r"Fatal Python error: (?P<what>[^\n]{1,400})")
-_THREAD = re.compile(
+_FATAL = Pattern(r"Fatal Python error: (?P<what>[^\n]{1,400})")
+_THREAD = Pattern(
     r"^\W{0,4}(?P<current>Current )?[Tt]hread (?P<id>0x[0-9a-fA-F]{4,16})"
     r"(?: \[(?P<name>[^\]\n]{0,80})\])? \(most recent call first\):"
 )
-_DUMPED = re.compile(
+_DUMPED = Pattern(
     r'^\s{0,8}File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8}|\?{3}) in (?P<function><[^>\n]{1,80}>|[\w.<>]{1,300})\s*$'
 )
-_C_FRAME = re.compile(
+_C_FRAME = Pattern(
     r'^\s{0,8}Binary file "(?P<module>[^"\n]{1,600})", at '
     r"(?:(?P<function>[\w.@]{1,300})?\+(?P<offset>0x[0-9a-f]+) )?\[(?P<address>0x[0-9a-f]+)\]"
 )
-_C_HEADER = re.compile(r"^Current thread's C stack trace \(most recent call first\):")
-_MODULES = re.compile(r"^Extension modules: (?P<names>.{1,20000}?)(?: \(total: (?P<total>\d+)\))?$")
-_TIMEOUT = re.compile(r"^Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!$")
+_C_HEADER = Pattern(r"^Current thread's C stack trace \(most recent call first\):")
+_MODULES = Pattern(r"^Extension modules: (?P<names>.{1,20000}?)(?: \(total: (?P<total>\d+)\))?$")
+_TIMEOUT = Pattern(r"^Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!$")
 
-_SPY_PROCESS = re.compile(r"^Process (?P<pid>\d{1,9}): (?P<command>.{1,2000})$")
-_SPY_THREAD = re.compile(
+_SPY_PROCESS = Pattern(r"^Process (?P<pid>\d{1,9}): (?P<command>.{1,2000})$")
+_SPY_THREAD = Pattern(
     r'^Thread (?P<id>0x[0-9a-fA-F]{1,16}|\d{1,20}) \((?P<state>[a-z+ ]{3,30})\)(?:: "(?P<name>[^"\n]{0,120})")?\s*$'
 )
-_SPY_FRAME = re.compile(
+_SPY_FRAME = Pattern(
     r"^ {2,8}(?P<function>[^\s(][^\n(]{0,200}?) \((?P<file>[^()\n]{1,300}?)(?::(?P<line>\d{1,8}))?\)\s*$"
 )
 

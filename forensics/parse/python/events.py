@@ -12,8 +12,6 @@ from forensics.model.source import LogLine, Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.blocks import Block
 from forensics.parse.python.body import Raised, read_body
-from forensics.parse.python.expand import expanded
-from forensics.parse.python.groups import is_grouped, read_grouped
 from forensics.parse.python.shapes import HEADER, Kind, raised_name
 
 _HANDLED = re.compile(
@@ -25,7 +23,11 @@ def event_of(block: Block) -> Event | None:
     """The event of a block, None where it holds neither frames nor an exception."""
     lines = [item.line for item in block.items]
     texts = tuple(line.text for line in lines)
-    found = read_grouped(texts) if is_grouped(texts) else read_body(texts)
+    found: Sequence[Raised] = read_body(texts)
+    if any("+ Exception Group Traceback" in text for text in texts):
+        from forensics.parse.python.groups import read_grouped
+
+        found = read_grouped(texts)
     exceptions = [_exception(r, lines) for r in _with_quoted(found)]
     if not exceptions:
         return None
@@ -90,8 +92,10 @@ def _with_quoted(found: Sequence[Raised]) -> list[Raised]:
     """Adds what an exception's message quotes in one line, before the exception that quotes it."""
     whole: list[Raised] = []
     for raised in found:
-        inner = expanded(raised.text) if HEADER in raised.text and "\\n" in raised.text else None
-        if inner:
+        if HEADER in raised.text and "\\n" in raised.text:
+            from forensics.parse.python.expand import expanded
+
+            inner = expanded(raised.text) or []
             for quoted in read_body(tuple(inner)):
                 at = raised.last
                 frames = [replace(frame, log_line=at) for frame in quoted.frames]

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.parse.python.shapes import HEADER
 
 #: characters of a line that are expanded
 LIMIT = 200_000
 
-_ESCAPED_BREAK = re.compile(r"\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a")
-_AFTER_HEADER = re.compile(r":?(?P<break>\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a|\s{1,8}(?=File \\{0,4}\"))")
-_FLAT_FRAME = re.compile(
-    r'\s{1,8}(File "[^"\n]{1,1000}", line \d{1,8}(?:, in (?:<[^>\n]{1,80}>|[^\s,]{1,300}))?)(?=\s|$)'
-)
-_FLAT_RAISED = re.compile(
+_ESCAPED_BREAK = Pattern(r"\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a")
+_AFTER_HEADER = Pattern(r":?(?P<break>\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a|\s{1,8}(?=File \\{0,4}\"))")
+_FLAT_FRAME = Pattern(r'\s{1,8}(File "[^"\n]{1,1000}", line \d{1,8}(?:, in (?:<[^>\n]{1,80}>|[^\s,]{1,300}))?)(?=\s|$)')
+_FLAT_RAISED = Pattern(
     r"\s(?P<line>(?:[A-Za-z_]\w{0,80}\.){0,10}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Timeout|ExceptionGroup|Iteration)(?::|\s*$))"
 )
-_FLAT_LINK = re.compile(
+_FLAT_LINK = Pattern(
     r"\s{1,8}((?:During handling of the above exception, another exception occurred"
     r"|The above exception was the direct cause of the following exception):)\s{1,8}"
 )

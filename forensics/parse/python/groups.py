@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from forensics.parse.python.body import Raised, read_body
 from forensics.parse.python.shapes import Kind, kind_of, link_of
+from forensics.parse.python.shapes import raised as raised_line
 
 _OPENS = re.compile(r"^(?P<margin> {0,200})\+ Exception Group Traceback")
 _PART = re.compile(r"^ {0,200}\+(?P<first>-\+)?-{6,40} (?:\d{1,6}|\.\.\.) -{6,40}$")
@@ -37,11 +38,6 @@ class _Part:
 
     own: list[tuple[int, str]] = field(default_factory=list)
     parts: list[_Part] = field(default_factory=list)
-
-
-def is_grouped(texts: Sequence[str]) -> bool:
-    """True where a block holds an exception group."""
-    return any("Exception Group Traceback" in text and _OPENS.match(text) for text in texts)
 
 
 def read_grouped(texts: Sequence[str]) -> list[Raised]:
@@ -131,8 +127,6 @@ def _read(lines: list[tuple[int, str]]) -> list[Raised]:
 
 def _bare(lines: list[tuple[int, str]]) -> tuple[Raised, ...]:
     """A sub-exception that was never raised has no traceback: its line alone."""
-    from forensics.parse.python.shapes import raised as raised_line
-
     texts = [text for _, text in lines if text.strip()]
     found = raised_line(texts[0]) if texts else None
     return (Raised(found[0], [found[1], *texts[1:]]),) if found else ()

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 from forensics.ingest.unwrap import rejoin
 from forensics.model.source import LogLine
-from forensics.parse.python.expand import expanded
 from forensics.parse.python.shapes import HEADER, Kind, is_asked, kind_of
 
 #: lines around a hit that are looked at: a heading before, a message after
@@ -217,6 +216,8 @@ def squeezed(line: LogLine, at: int) -> Lane | None:
     at_header = line.text.find(HEADER)
     if at_header < 0 or (line.level not in SEVERE and is_asked(line.text[:at_header])):
         return None
+    from forensics.parse.python.expand import expanded
+
     texts = expanded(line.text)
     if not texts:
         return None

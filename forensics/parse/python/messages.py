@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.parse.python.blocks import starts_anew
@@ -42,23 +43,23 @@ _HINTS = (
 )
 
 #: an exception named inside a line: `failed: ValueError: …`, `with exception KVTransferError(room=7): …`
-_INLINE = re.compile(
+_INLINE = Pattern(
     r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|OutOfResources|Timeout|ExceptionGroup))"
     r"(?:\((?P<arguments>[^()\n]{0,300})\))?: (?P<message>.+)",
     re.DOTALL,
 )
 #: the same as its repr: `ValueError('bad length')`
-_REPR = re.compile(
+_REPR = Pattern(
     r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception))\((?P<quote>['\"])(?P<message>.{1,4000}?)(?P=quote),?\)"
 )
 #: words right before an inline exception that tell it was raised, not described
-_TOLD = re.compile(
+_TOLD = Pattern(
     r"(?:exception|failed|failure|error|raised|caused by|because of|due to|fatal|crash\w*|reason|abort\w*|died)\b[^.]{0,120}$",
     re.IGNORECASE,
 )
 
 #: lines that say by their own words that something failed, whatever their level
-_PHRASES = re.compile(
+_PHRASES = Pattern(
     r"^(?:[\w./-]{1,120}: )?(?:fatal )?error: (?!0\b)\S|^(?:FATAL|CRITICAL)\b(?: ERROR)?[: ]|^ERROR\b[: ]"
     r"|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b"
     r"|^[\w./-]{1,200}\(\d{1,7}\): (?:fatal )?error(?: #\d+)?: ",
@@ -77,7 +78,7 @@ class _Folded:
 
 
 #: words that say that the program goes on without what it could not have
-_GOES_ON = re.compile(
+_GOES_ON = Pattern(
     r"\bimport\b|fall(?:s|ing)? ?back|skipp|ignor|optional|disabl|not available|unavailable|will be|retry|warning",
     re.IGNORECASE,
 )

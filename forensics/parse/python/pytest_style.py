@@ -24,22 +24,22 @@ E   ValueError: bad shard
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import LOOK, raised
 
-_SECTION = re.compile(r"^_{3,80} (?P<title>\S.{0,200}?) _{3,80}$")
-_ENDS = re.compile(r"^={3,200}(?: .{0,200})?$|^_{3,80} ")
-_PLACE = re.compile(r"^(?P<file>[^\s:]{1,500}\.pyx?):(?P<line>\d{1,8}): ?(?:in (?P<function>\S{1,200}))?$")
-_LAST_PLACE = re.compile(r"^(?P<file>[^\s:]{1,500}\.pyx?):(?P<line>\d{1,8}): (?P<type>[A-Z][\w.]{2,200})$")
-_DEF = re.compile(r"^ {4,80}(?:async )?def (?P<name>\w{1,200})\(")
-_SAID = re.compile(r"^E {3,12}(?P<text>.*)$")
-_INTERRUPTED = re.compile(r"^!{5,80} (?P<type>KeyboardInterrupt|_pytest\.outcomes\.Exit\b.{0,200}?) !{5,80}$")
+_SECTION = Pattern(r"^_{3,80} (?P<title>\S.{0,200}?) _{3,80}$")
+_ENDS = Pattern(r"^={3,200}(?: .{0,200})?$|^_{3,80} ")
+_PLACE = Pattern(r"^(?P<file>[^\s:]{1,500}\.pyx?):(?P<line>\d{1,8}): ?(?:in (?P<function>\S{1,200}))?$")
+_LAST_PLACE = Pattern(r"^(?P<file>[^\s:]{1,500}\.pyx?):(?P<line>\d{1,8}): (?P<type>[A-Z][\w.]{2,200})$")
+_DEF = Pattern(r"^ {4,80}(?:async )?def (?P<name>\w{1,200})\(")
+_SAID = Pattern(r"^E {3,12}(?P<text>.*)$")
+_INTERRUPTED = Pattern(r"^!{5,80} (?P<type>KeyboardInterrupt|_pytest\.outcomes\.Exit\b.{0,200}?) !{5,80}$")
 
 
 @dataclass(slots=True)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from forensics.ingest.pattern import Pattern
+
 NAMED, PLAUSIBLE, STRANGE = 0, 1, 4
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[]")
-_CLASS_CALL = re.compile(r"(?:^|[^\w])(?:[a-z_]\w*\.)*[A-Z]\w*\s*\(|\bcls\(|super\(\)\.__init__|type\(")
+_WORD = Pattern(r"[A-Za-z_]\w*")
+_CALL = Pattern(r"([A-Za-z_]\w*)\s*[(\[]")
+_CLASS_CALL = Pattern(r"(?:^|[^\w])(?:[a-z_]\w*\.)*[A-Z]\w*\s*\(|\bcls\(|super\(\)\.__init__|type\(")
 #: names that stand for whatever was handed in
 _GENERIC = frozenset(
     [

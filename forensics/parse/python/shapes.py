@@ -15,6 +15,8 @@ import re
 from enum import IntEnum
 from functools import lru_cache
 
+from forensics.ingest.pattern import Pattern
+
 HEADER = "Traceback (most recent call last)"
 
 #: longest part of a line that is looked at; longer lines are data, not tracebacks
@@ -46,7 +48,7 @@ FRAME = re.compile(
 )
 
 #: the same with another writer's words torn into its end
-TORN_FRAME = re.compile(
+TORN_FRAME = Pattern(
     r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8}), in (?P<function><[^>\n]{1,80}>|\w{1,300})\b'
 )
 
@@ -114,19 +116,19 @@ _GROUPED = re.compile(r"^ {1,200}(?:\| |\|$|\+-)")
 #: what may stand behind the header in its line
 _ENDS_HEADER = re.compile(r":?[ \t`]*(?:\[repeated \d.*|\(in .*)?$")
 #: rich: `/srv/a.py:12 in main`, and the marked source line
-BOX_FRAME = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8}) in ?(?P<function>\S{0,200})$")
-BOX_CODE = re.compile(r"^[❱>] *\d{1,8} ?(?P<code>.*)$")
+BOX_FRAME = Pattern(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8}) in ?(?P<function>\S{0,200})$")
+BOX_CODE = Pattern(r"^[❱>] *\d{1,8} ?(?P<code>.*)$")
 #: IPython, new and old
-PLACE = re.compile(
+PLACE = Pattern(
     r"^(?:File (?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8})(?:, in (?P<function>[^(\n]{1,200}).*)?"
     r"|(?:Cell|Input) In ?\[(?P<cell>\d{1,6})\],? (?:line (?P<cell_line>\d{1,6})|in (?P<cell_function><[^>\n]{1,60}>|\w{1,100}).*)"
     r"|(?P<old_file>[~/<][^\s]{1,500}) in (?P<old_function><?[\w.]{1,200}>?)(?:\(.*)?)$"
 )
 #: Ray's header of remote frames
-RAY_HEADER = re.compile(r"^ray::[\w.<>]{1,200}(?:\(\))? \(pid=\d{1,9},.{0,600}\)$")
-ARROW = re.compile(r"^-{1,6}> ?(?P<line>\d{1,8})(?P<code>.*)$")
+RAY_HEADER = Pattern(r"^ray::[\w.<>]{1,200}(?:\(\))? \(pid=\d{1,9},.{0,600}\)$")
+ARROW = Pattern(r"^-{1,6}> ?(?P<line>\d{1,8})(?P<code>.*)$")
 _CARETS = frozenset("^~ \t")
-_REPEATED = re.compile(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
+_REPEATED = Pattern(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
 
 
 def kind_of(text: str) -> Kind:
@@ -197,7 +199,7 @@ def looks_raised(text: str) -> bool:
     return bool(EXCEPTION_NAME.search(found["type"].rsplit(".", 1)[-1]))
 
 
-_RAISE = re.compile(r"^\s*raise\s+(?:[\w]+\.){0,8}(?P<name>[A-Za-z_]\w*)")
+_RAISE = Pattern(r"^\s*raise\s+(?:[\w]+\.){0,8}(?P<name>[A-Za-z_]\w*)")
 
 
 def raised_name(code: str) -> str | None:
@@ -206,7 +208,7 @@ def raised_name(code: str) -> str | None:
     return found["name"] if found and found["name"][:1].isupper() else None
 
 
-_ASKED = re.compile(
+_ASKED = Pattern(
     r"\b(?:prompts?|messages|content|inputs?|query|completion|generated_text|text|question|user|assistant)[\"']?\s?[=:]\s?[\"'\[{]",
     re.IGNORECASE,
 )

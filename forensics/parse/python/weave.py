@@ -17,33 +17,20 @@ guessed into a stack.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
+from forensics.ingest.pattern import Pattern
 from forensics.parse.python.alike import copies, one_stack
-from forensics.parse.python.colors import Coloring, Line, Top, colorings, explains
-from forensics.parse.python.reach import raises, reach
-from forensics.parse.python.shapes import Kind, frame_file, frame_function, raised
+from forensics.parse.python.colors import Line, Top, colorings, explains
+from forensics.parse.python.shapes import Kind
+from forensics.parse.python.weigh import START, in_bursts, weigh
 
-#: ways with more cost than the best one plus this are not believed
-SLACK = 1
-#: an open traceback that never got its exception line
-UNFINISHED = 2
-#: states kept after a line; more, and nothing is said
-MOST_STATES = 800
-#: states the first, narrow search keeps
-BEAM = 60
+#: lines of a window that are looked at
 MOST_LINES = 3000
-#: continuations weighed; more, and nothing is said
-MOST_STEPS = 120_000
-
-#: (the top that was written last where that is evidence, else None; all tops, sorted)
-State = tuple[Top | None, tuple[Top, ...]]
-_START: Top = ("H", "", "")
 
 
 @dataclass(slots=True)
@@ -80,7 +67,7 @@ def untangle(lines: Sequence[Line], known: Mapping[str, str] | None = None) -> W
     if same is not None:
         _place_carets(same, carets)
         return same
-    codes = (_neighbours(lines) if _in_bursts(lines) else {}) | dict(known or {})
+    codes = (_neighbours(lines) if in_bursts(lines) else {}) | dict(known or {})
     steps = _plain(lines, dict(codes))
     if steps is None or any(len(step) > 1 for step in steps):
         steps = max((steps, *_colored(lines, codes)), key=_certain)
@@ -117,13 +104,13 @@ def _certain(steps: Sequence[Mapping[Top, Top]] | None) -> int:
 
 def _plain(lines: Sequence[Line], codes: dict[str, str]) -> list[dict[Top, Top]] | None:
     """The steps without colors; a frame line shows the same source line wherever it stands, which is learnt on the way."""
-    steps = _weigh(lines, codes, None)
+    steps = weigh(lines, codes, None)
     for _ in range(4):
         learnt = _learn(lines, steps, codes)
         if not learnt:
             break
         codes.update(learnt)
-        steps = _weigh(lines, codes, None) or steps
+        steps = weigh(lines, codes, None) or steps
     return steps
 
 
@@ -131,7 +118,7 @@ def _colored(lines: Sequence[Line], codes: dict[str, str]) -> list[list[dict[Top
     """The steps under each coloring that explains everything."""
     found = []
     for colors in colorings(lines):
-        steps = _weigh(lines, codes, colors)
+        steps = weigh(lines, codes, colors)
         if steps is not None and explains(lines, steps):
             found.append(steps)
     return found
@@ -147,159 +134,17 @@ def _alike(lines: Sequence[Line]) -> Woven | None:
     return Woven(strands, 0, len(strands))
 
 
-# --- weighing -------------------------------------------------------------------------------------------------------------
-
-
-def _weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None) -> list[dict[Top, Top]] | None:
-    """For each line the tops it may follow (and what the top becomes); None where no way exists or there are too many.
-
-    A narrow search finds one good way first: what is worse than that one plus SLACK need not be followed."""
-    rough = _ahead(lines, codes, colors, limit=None)
-    if rough is None:
-        return None
-    bound = min(cost + UNFINISHED * _unfinished(state) for state, cost in rough.layers[-1].items())
-    whole = _ahead(lines, codes, colors, limit=bound + SLACK)
-    return _believed(whole.layers, whole.moves) if whole is not None else None
-
-
-@dataclass(slots=True)
-class _Ways:
-    """layers: after each line the states and their least costs; moves: per line (state, top, new top, state after, cost)."""
-
-    layers: list[dict[State, int]]
-    moves: list[list[tuple[State, Top, Top, State, int]]] = field(default_factory=list)
-
-
-def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None, limit: int | None) -> _Ways | None:
-    """All ways up to a cost, or, without a limit, the BEAM cheapest after each line; None where there are none or too many."""
-    ways = _Ways([{(None, ()): 0}])
-    bursts = _in_bursts(lines)
-    weighed = 0
-    sourceless = _sourceless(lines)
-    for line in lines:
-        nxt: dict[State, int] = {}
-        moves: list[tuple[State, Top, Top, State, int]] = []
-        for state, cost in ways.layers[-1].items():
-            last, tops = state
-            for top, new, price in _ways(line, tops, codes, colors, sourceless):
-                price += last is not None and top != last and last[0] != "E" and line.kind is not Kind.HEAD
-                total = cost + price
-                if limit is not None and total > limit:
-                    continue
-                after = list(tops)
-                if line.kind is not Kind.HEAD:
-                    after.remove(top)
-                after.append(new)
-                after.sort()
-                key = (new if bursts else None, tuple(after))
-                moves.append((state, top, new, key, price))
-                if total < nxt.get(key, 1 << 30):
-                    nxt[key] = total
-        if limit is None and len(nxt) > BEAM:
-            nxt = dict(sorted(nxt.items(), key=lambda pair: pair[1])[:BEAM])
-        weighed += len(moves)
-        if not nxt or len(nxt) > MOST_STATES or weighed > MOST_STEPS:
-            return None
-        ways.layers.append(nxt)
-        ways.moves.append(moves)
-    return ways
-
-
-def _unfinished(state: State) -> int:
-    return sum(top[0] != "E" for top in state[1])
-
-
-def _in_bursts(lines: Sequence[Line]) -> bool:
-    """True where nearly every frame line has a source line right below it: writers wrote many lines before another one did, so
-    that a line that goes on with the one above it most likely does. Lines woven one by one are far from that."""
-    below = [after.kind is Kind.CODE for line, after in pairwise(lines) if line.kind is Kind.FRAME]
-    return len(below) >= 16 and sum(below) * 20 >= len(below) * 19
-
-
-def _believed(
-    layers: Sequence[Mapping[State, int]], moves: Sequence[Sequence[tuple[State, Top, Top, State, int]]]
-) -> list[dict[Top, Top]]:
-    """Per line the steps that lie on a way not worse than the best one plus SLACK."""
-    back: dict[State, int] = {s: UNFINISHED * _unfinished(s) for s in layers[-1]}
-    best = min(cost + back[s] for s, cost in layers[-1].items())
-    result: list[dict[Top, Top]] = []
-    for number in range(len(moves) - 1, -1, -1):
-        before = layers[number]
-        earlier: dict[State, int] = {}
-        believed: dict[Top, Top] = {}
-        for state, top, new, after, price in moves[number]:
-            ahead = back.get(after)
-            if ahead is None:
-                continue
-            rest = price + ahead
-            if rest < earlier.get(state, 1 << 30):
-                earlier[state] = rest
-            if before[state] + rest <= best + SLACK:
-                believed[top] = new
-        back = earlier
-        result.append(believed)
-    result.reverse()
-    return result
-
-
-def _ways(
-    line: Line, tops: tuple[Top, ...], codes: Mapping[str, str], colors: Coloring | None, sourceless: bool
-) -> list[tuple[Top, Top, int]]:
-    """(top, new top, cost) of every open traceback that the line may go on with."""
-    text, kind = line.text, line.kind
-    if kind is Kind.HEAD:
-        return [(_START, _START, 0)]
-    ways: list[tuple[Top, Top, int]] = []
-    color = colors.words.get(text, "") if colors else ""
-    for top in set(tops):
-        letter, said, tint = top
-        price: int | None = None
-        new: Top = ("F", text, color)
-        if kind is Kind.FRAME:
-            price = _to_frame(letter, said, text, sourceless)
-            if tint and color and tint != color:
-                price = None
-        elif kind is Kind.CODE:
-            fits = letter == "F" and not _without_code(said) and codes.get(said, text) == text
-            if colors is not None and fits:
-                fits = colors.allows(said, text)
-            price, new = (0 if fits else None), ("C", text, color)
-        elif tint and color and tint != color:
-            price = None
-        elif letter == "C":
-            price, new = raises(said, _type(text)), ("E", "", "")
-        elif letter == "F" and (sourceless or _without_code(said)):
-            price, new = 1, ("E", "", "")
-        if price is not None:
-            ways.append((top, new, price))
-    return ways
-
-
-def _to_frame(letter: str, said: str, text: str, sourceless: bool) -> int | None:
-    if letter == "H":
-        return 0
-    if letter == "C":
-        return reach(said, frame_function(text))
-    if letter == "F" and (sourceless or _without_code(said)):
-        return 1
-    return None
-
-
-def _type(text: str) -> str:
-    found = raised(text)
-    return found[0] if found else ""
-
-
-def _without_code(frame: str) -> bool:
-    """Frames that Python shows no source line for."""
-    file = frame_file(frame)
-    return file.startswith("<") or file.endswith((".pyx", ".so"))
-
-
-def _sourceless(lines: Sequence[Line]) -> bool:
-    """True where the log shows frames without their source lines."""
-    frames = sum(line.kind is Kind.FRAME for line in lines)
-    return sum(line.kind is Kind.CODE for line in lines) * 5 < frames
+def _learn(
+    lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]] | None, codes: Mapping[str, str]
+) -> dict[str, str]:
+    """Code lines by frame, from lines whose place is certain: a frame line shows the same source line wherever it stands."""
+    learnt: dict[str, str] = {}
+    for line, step in zip(lines, steps or (), strict=False):
+        if line.kind is Kind.CODE and len(step) == 1:
+            frame = next(iter(step))[1]
+            if frame not in codes:
+                learnt[frame] = line.text
+    return learnt
 
 
 @lru_cache(maxsize=4096)
@@ -314,20 +159,7 @@ def _underlines(code: str, carets: str) -> bool:
     return not any(len(pair) == 2 and _WORD_PAIR.match(pair) for pair in inside_a_word) and inside == inside.strip()
 
 
-_WORD_PAIR = re.compile(r"\w\w")
-
-
-def _learn(
-    lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]] | None, codes: Mapping[str, str]
-) -> dict[str, str]:
-    """Code lines by frame, from lines whose place is certain: a frame line shows the same source line wherever it stands."""
-    learnt: dict[str, str] = {}
-    for line, step in zip(lines, steps or (), strict=False):
-        if line.kind is Kind.CODE and len(step) == 1:
-            frame = next(iter(step))[1]
-            if frame not in codes:
-                learnt[frame] = line.text
-    return learnt
+_WORD_PAIR = Pattern(r"\w\w")
 
 
 # --- building -------------------------------------------------------------------------------------------------------------
@@ -342,7 +174,7 @@ def _build(lines: Sequence[Line], steps: Sequence[Mapping[Top, Top]]) -> Woven:
         if line.kind is Kind.HEAD:
             strand = Strand([line.at], headed=True)
             woven.strands.append(strand)
-            open_.setdefault(_START, []).append(strand)
+            open_.setdefault(START, []).append(strand)
             continue
         new = next(iter(step.values()))
         home = None
@@ -383,7 +215,7 @@ def _pick(open_: dict[Top, list[Strand]], blurred: set[Top], top: Top) -> Strand
         blurred.add(top)
         return None
     strand = waiting.pop(0)
-    if top == _START and waiting:
+    if top == START and waiting:
         strand.sure_header = False
         for other in waiting:
             other.sure_header = False

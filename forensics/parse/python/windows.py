@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from forensics.parse.python.blocks import Block, heading_of, starts_anew
-from forensics.parse.python.colors import Line
 from forensics.parse.python.lanes import Item
 from forensics.parse.python.shapes import Kind, looks_raised
-from forensics.parse.python.weave import Strand, Woven, untangle
+
+if TYPE_CHECKING:
+    from forensics.parse.python.weave import Strand, Woven
 
 #: lines a window may have
 LONGEST = 1500
@@ -78,6 +80,9 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool, bool]:
 
 def woven_blocks(items: Sequence[Item], first: int, end: int) -> list[Block]:
     """The blocks of one window; each knows how many of its lines could not be told apart."""
+    from forensics.parse.python.colors import Line
+    from forensics.parse.python.weave import untangle
+
     woven = untangle([Line(n, items[n].kind, items[n].line.text) for n in range(first, end)], _known(items, first, end))
     headers = {items[n].line.raw for n in range(first, end) if items[n].kind is Kind.HEAD}
     return [_block(items, strand, woven, len(headers) == 1) for strand in woven.strands if strand.lines]

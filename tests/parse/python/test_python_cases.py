@@ -121,3 +121,18 @@ def test_a_failing_parser_leaves_a_note(monkeypatch: pytest.MonkeyPatch) -> None
     intake = from_text("Traceback (most recent call last):\nValueError: x\n")
     assert parse.parse(intake) == []
     assert "python parser gave up: RecursionError" in intake.notes[0].text
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=str)
+def test_anchors_keep_every_line_that_is_needed(case: Case) -> None:
+    """What a scan of a big log keeps, the lines around the anchors, gives the same events as the whole log."""
+    intake = from_text(case.log, anchors=python.ANCHORS)
+    kept: set[int] = set()
+    for n, line in enumerate(intake.lines):
+        raw = line.raw.encode()
+        for anchor in python.ANCHORS:
+            if anchor.literal in raw:
+                kept.update(range(n - anchor.before, n + anchor.after + 1))
+    intake.lines = [line for n, line in enumerate(intake.lines) if n in kept]
+    events = sorted(python.parse(intake), key=lambda e: (e.span.first_line, e.span.last_line))
+    assert told(events) == case.expected
