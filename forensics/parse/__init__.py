@@ -57,6 +57,7 @@ PARSERS: tuple[str, ...] = (
     "engines",
     "lifecycle",
     "progress",
+    "interrupts",
 )
 
 

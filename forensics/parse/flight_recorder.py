@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Note, Rank, Span
 from forensics.model.stack import Frame
@@ -33,8 +34,8 @@ ANCHORS: tuple[Anchor, ...] = (Anchor(_JSON.encode(), 0, 0, "flight_recorder"),)
 
 #: entries kept of each process group (the recorder itself keeps 2,000 by default)
 MAX_ENTRIES = 2_000
-_RANK = re.compile(r"rank[_-]?(\d{1,7})(?:\D{0,20})?$|(\d{1,7})(?:\.(?:json|pickle|pkl|bin))?$", re.I)
-_NUMBERS = re.compile(r"\d{1,7}")
+_RANK = Pattern(r"rank[_-]?(\d{1,7})(?:\D{0,20})?$|(\d{1,7})(?:\.(?:json|pickle|pkl|bin))?$", re.I)
+_NUMBERS = Pattern(r"\d{1,7}")
 
 
 class DumpEntry(NamedTuple):

@@ -20,7 +20,6 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine
-from forensics.parse.reading import Lazy, make
 from forensics.parse.rows import Row, Table
 from forensics.parse.signals import signal_name
 
@@ -163,16 +162,13 @@ ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
 
 #: milestones of one kind and rank that are kept
 MOST = 40
-#: lines at the end of a source in which ^C is looked for
-TAIL = 150
-_CONTROL_C = Lazy(r"^\^C|\^C\s*$")
 
 
 def parse(intake: Intake) -> list[Event]:
     """Milestones in the order of the lines; repeated ones of a rank within a few hundred lines are one, and of each kind the
     first and last MOST / 2 are kept (a server may say that it is idle after every request)."""
     by_kind: dict[tuple[object, ...], list[Event]] = {}
-    for event in [*_TABLE.read(intake), *_interrupts(intake)]:
+    for event in _TABLE.read(intake):
         rank = event.rank.key if event.rank else event.stream
         key = (event.span.source, rank, event.fields["phase"], event.fields["state"])
         by_kind.setdefault(key, []).append(event)
@@ -182,19 +178,3 @@ def parse(intake: Intake) -> list[Event]:
         for e in (events if len(events) <= MOST else events[: MOST // 2] + events[-MOST // 2 :])
     ]
     return sorted(kept, key=lambda e: (e.span.source, e.span.first_line))
-
-
-def _interrupts(intake: Intake) -> list[Event]:
-    """`^C`, echoed by the terminal: looked for at the ends of the sources only, two characters are too weak an anchor."""
-    events = []
-    lines = intake.lines
-    ends = [i for i, line in enumerate(lines) if i + 1 == len(lines) or lines[i + 1].source != line.source]
-    for end in ends[:10_000]:
-        for at in range(max(0, end - TAIL), end + 1):
-            text = lines[at].text
-            if lines[at].source == lines[end].source and "^C" in text[-300:] and _CONTROL_C.search(text[-300:]):
-                fields = {"phase": "shutdown_requested", "state": "begin"}
-                events.append(
-                    make(EventKind.LIFECYCLE, lines[at], parser="lifecycle", type="SIGINT", message=text, fields=fields)
-                )
-    return events
