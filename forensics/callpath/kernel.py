@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from forensics.callpath.owners import owner_of
 from forensics.callpath.words import launched
+from forensics.ingest.pattern import Pattern
 from forensics.model.knowledge import Facts, KernelName
 from forensics.model.source import Span
 from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
 
-_TORCH_OP = re.compile(r"\btorch\.ops\.(\w+)\.(\w+)")
-_OP_CALL = re.compile(
+_TORCH_OP = Pattern(r"\btorch\.ops\.(\w+)\.(\w+)")
+_OP_CALL = Pattern(
     r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z]\w{5,})\("
 )
 #: what a library's functions around its kernels begin with

@@ -10,15 +10,16 @@ import re
 from functools import lru_cache
 
 from forensics.data import table
+from forensics.ingest.pattern import Pattern
 from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
 
 #: the order of the tables: a library that stands in two lists belongs to the first
 _OWNERS = (Owner.ENGINE, Owner.KERNEL_LIBRARY, Owner.FRAMEWORK, Owner.RUNTIME, Owner.DRIVER)
 
-_INSTALLED = re.compile(r"(?:site|dist)-packages/")
-_STANDARD = re.compile(r"(?:^|/)(?:lib(?:64)?/)?python3(?:\.\d+)?t?/(?!.*(?:site|dist)-packages/)")
-_NATIVE_FILE = re.compile(r"\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp|inl|S|rs|go|pyx)$")
+_INSTALLED = Pattern(r"(?:site|dist)-packages/")
+_STANDARD = Pattern(r"(?:^|/)(?:lib(?:64)?/)?python3(?:\.\d+)?t?/(?!.*(?:site|dist)-packages/)")
+_NATIVE_FILE = Pattern(r"\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp|inl|S|rs|go|pyx)$")
 #: the first symbol namespace of a native function, where neither file nor module is known
 _NAMESPACES = (
     (

@@ -14,6 +14,7 @@ from forensics.callpath.owners import owner_of
 from forensics.callpath.stages import draft_words, is_model_file, stages_of
 from forensics.callpath.words import called, dull, function_words, launched, model_label, path_label
 from forensics.data import table
+from forensics.ingest.pattern import Pattern
 from forensics.model.knowledge import KernelName
 from forensics.model.stack import Frame
 from forensics.model.verdict import CallPath, CallStep, Gap, Owner
@@ -21,19 +22,19 @@ from forensics.model.verdict import CallPath, CallStep, Gap, Owner
 #: more steps than a person reads; the outermost of the user's and the engine's go first
 _MOST = 10
 
-_KERNEL_FAILED = re.compile(
+_KERNEL_FAILED = Pattern(
     r"illegal memory access|device-side assert|unspecified launch failure|misaligned address|illegal instruction|"
     r"invalid program counter|hipErrorLaunchFailure|LAUNCH_FAILED|hardware exception|asynchronously reported|uncorrectable ECC",
     re.IGNORECASE,
 )
-_IN_LAYERS = re.compile(r"/(?:layers|ops|attention|kernels|moe|quantization|lora|modules)/")
+_IN_LAYERS = Pattern(r"/(?:layers|ops|attention|kernels|moe|quantization|lora|modules)/")
 #: what native stacks begin and end with: the interpreter, the loader, the way to abort
-_NATIVE_PLUMBING = re.compile(
+_NATIVE_PLUMBING = Pattern(
     r"__GI_|__libc|_?_?wait4$|__kernel_rt|raise$|abort$|gsignal|__pthread|pthread_|clone\d?$|start_thread|_start$|\?\?|<unknown|__cxa_|__gxx|"
     r"ggml_print_backtrace|ggml_abort|c10::Error|c10::detail::torchCheckFail|c10::cuda::c10_cuda_check|std::terminate|_Py|Py[A-Z]|PyObject_|PyEval|"
     r"cfunction_|method_vectorcall|slot_tp|type_call|ucs_|__sigaction|__restore_rt|main$|absl::.*LogMessage"
 )
-_BLOCKING = re.compile(r"(?:CUDA|HIP|AMD_SERIALIZE)_(?:LAUNCH_BLOCKING|KERNEL)\s*=\s*[13]")
+_BLOCKING = Pattern(r"(?:CUDA|HIP|AMD_SERIALIZE)_(?:LAUNCH_BLOCKING|KERNEL)\s*=\s*[13]")
 
 
 @lru_cache(maxsize=1)

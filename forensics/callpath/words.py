@@ -10,12 +10,13 @@ from functools import lru_cache
 
 from forensics.callpath.stages import draft_word, draft_words
 from forensics.data import table
+from forensics.ingest.pattern import Pattern
 from forensics.model.stack import Frame
 
-_CALL = re.compile(r"\bself\.((?:[A-Za-z_]\w*(?:\[[^\]\[]{0,40}\])?\.){0,4}[A-Za-z_]\w*)(?:\[[^\]\[]{0,40}\])?\(")
-_MADE = re.compile(r"\b([A-Z]\w*)\([^()]{0,80}\)\(")
-_KERNEL_LAUNCH = re.compile(r"(?<![\w.])(_?[a-z]\w*)\[[^\]]{1,80}\]\((?!\))")
-_DTYPE = re.compile(
+_CALL = Pattern(r"\bself\.((?:[A-Za-z_]\w*(?:\[[^\]\[]{0,40}\])?\.){0,4}[A-Za-z_]\w*)(?:\[[^\]\[]{0,40}\])?\(")
+_MADE = Pattern(r"\b([A-Z]\w*)\([^()]{0,80}\)\(")
+_KERNEL_LAUNCH = Pattern(r"(?<![\w.])(_?[a-z]\w*)\[[^\]]{1,80}\]\((?!\))")
+_DTYPE = Pattern(
     r"^(?:fp\d+|bf16|f16|f32|int\d+|e\dm\d|nvfp4|mxfp\d|mxe\dm\d|block|scale|w\d+a\d+|sm\d+|v\d+|get|run|gen)$"
 )
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from forensics.match.conditions import Context, holds
 from forensics.match.signature import Signature, searcher
 from forensics.match.subject import RAISED, quotes_a_user
 from forensics.match.trial import facts_from, try_text
+from forensics.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One test. ok: passed, failed, or None where it cannot be said; what: which key; detail: what was wanted and found."""
 

@@ -8,13 +8,14 @@ Only actions made of flags, variables and `drop --flag` (or `drop --prefix-*`) a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,}=\S*\Z")
-_FLAG = re.compile(r"--[A-Za-z][\w.-]*(?:=\S+)?\Z")
-_FLAGS = re.compile(r"--[A-Za-z][\w.-]*-\*\Z")
-_TOKEN = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""")
+from forensics.ingest.pattern import Pattern
+
+_VARIABLE = Pattern(r"[A-Z][A-Z0-9_]{2,}=\S*\Z")
+_FLAG = Pattern(r"--[A-Za-z][\w.-]*(?:=\S+)?\Z")
+_FLAGS = Pattern(r"--[A-Za-z][\w.-]*-\*\Z")
+_TOKEN = Pattern(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""")
 
 
 def steps_of(action: str) -> list[tuple[str, str, str | None]] | None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import EventKind
+from forensics.model.record import record
 from forensics.model.verdict import Category, Confidence, SignatureRole
 
-ID = re.compile(r"[a-z0-9_]+(?:\.[a-z0-9_-]+)+\Z")
-NAME = re.compile(r"\{([a-z_][a-z0-9_.]*)(?:\|([^{}]*))?\}")
+ID = Pattern(r"[a-z0-9_]+(?:\.[a-z0-9_-]+)+\Z")
+NAME = Pattern(r"\{([a-z_][a-z0-9_.]*)(?:\|([^{}]*))?\}")
 #: names that stand for facts of the log rather than for captures
 FACT_NAMES = ("gpu", "sm", "engine", "model", "world_size", "component", "phase", "ranks")
 CONDITION_KEYS = ("sm", "vendor", "engine", "versions", "settings", "component", "phase", "runs", "cannot_run")
@@ -31,7 +32,7 @@ PHASES = (
 Kinds = Mapping[str, Callable[[Any], bool]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """One thing wrong. line: 1-based line in the file; detail: more lines, e.g. a caret under where a pattern stopped."""
 

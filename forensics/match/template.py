@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.knowledge import Facts
 
-_NAME = re.compile(r"\{([a-z_][a-z0-9_.]*)(?:\|([^{}]*))?\}")
+_NAME = Pattern(r"\{([a-z_][a-z0-9_.]*)(?:\|([^{}]*))?\}")
 _NEUTRAL = {
     "gpu": "this GPU", "sm": "this GPU's architecture", "engine": "the engine", "model": "the model",
     "world_size": "all", "component": "the model", "phase": "this phase", "ranks": "the ranks",
@@ -29,7 +30,7 @@ def fill(text: str, captures: Mapping[str, str], facts: Facts, context: Mapping[
             return value
         return otherwise if otherwise is not None else _NEUTRAL.get(name, "unknown")
 
-    return _NAME.sub(one, text)
+    return str(_NAME.sub(one, text))
 
 
 def facts_by_name(facts: Facts) -> dict[str, str]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.knowledge.releases import order
 
-_PART = re.compile(r"(<=|>=|==|!=|<|>)\s*(v?\d\S*)\Z")
+_PART = Pattern(r"(<=|>=|==|!=|<|>)\s*(v?\d\S*)\Z")
 
 
 def satisfies(version: str, requirement: str) -> bool | None:

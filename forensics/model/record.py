@@ -32,7 +32,8 @@ def record(cls: type[T]) -> type[T]:
     defaults = {name: cls.__dict__[name] for name in own if name in cls.__dict__}
     space = {key: value for key, value in cls.__dict__.items() if key not in (*own, "__dict__", "__weakref__")}
     space |= {"__slots__": own, "__match_args__": names}
-    made: Any = type(cls)(cls.__name__, cls.__bases__, space)
+    kind: Any = type(cls)
+    made = kind(cls.__name__, cls.__bases__, space)
     made.__qualname__ = cls.__qualname__
     kept = {**getattr(cls, "_defaults", {}), **defaults}
     made._defaults = kept
@@ -102,7 +103,7 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in pairs)})"
 
 
-def _eq(self: Any, other: object) -> Any:
+def _eq(self: Any, other: Any) -> Any:
     return self._values(self) == self._values(other) if other.__class__ is self.__class__ else NotImplemented
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from forensics.callpath import is_plumbing, owner_of
 from forensics.data import table
+from forensics.model.record import record
 from forensics.model.stack import Frame
 from forensics.model.verdict import Category, Confidence, Finding, Owner, SignatureRole
 from forensics.verdict.fold import Group
@@ -24,7 +24,7 @@ _LOOKED_AT = 4_000
 _BEFORE = 400
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Judgement:
     """category and confidence; finding: the signature or rule behind it, None where a row of words or nothing is; title: of the
     row; others: findings and rows that say another category."""

@@ -9,10 +9,10 @@ The rank that reports a time-out waited; the one that did not come is to blame. 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from forensics.model.event import Collective, Event, EventKind
+from forensics.model.record import record
 from forensics.model.source import Rank, RankActivity, Span
 from forensics.model.stack import Frame
 from forensics.model.verdict import CollectiveVerdict, Confidence, Suspect
@@ -21,7 +21,7 @@ from forensics.verdict.sighting import Sighting
 from forensics.verdict.waiting import GroupState, Named, majority, of_events, rank_of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hang:
     """culprit: None where nothing names one; confidence: of the culprit; events: the lines and dumps behind it, the culprit's
     first, then a waiting rank's."""

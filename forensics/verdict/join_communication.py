@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting, same_process
 
-_COMMUNICATION = re.compile(
-    r"NCCL|RCCL|DistBackendError|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", re.I
-)
-_FAILS = re.compile(r"[Ee]rror|[Ff]ail|[Tt]imed? ?out|refused|unreachable|mismatch|No such|denied")
+_COMMUNICATION = Pattern(r"NCCL|RCCL|DistBackendError|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", re.I)
+_FAILS = Pattern(r"[Ee]rror|[Ff]ail|[Tt]imed? ?out|refused|unreachable|mismatch|No such|denied")
 
 
 def join_watchdogs(seen: list[Sighting]) -> list[Sighting]:

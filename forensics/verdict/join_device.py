@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.verdict import CausalRole
 from forensics.verdict.sighting import Sighting, close, same_process
 
-_ASSERT_SEEN = re.compile(
+_ASSERT_SEEN = Pattern(
     r"device-side assert(?!ions)|unspecified launch failure|illegal instruction|LAUNCH_FAILED|hipErrorLaunchFailure",
     re.I,
 )
+#: a line with which a program says that it ends itself
+_FATAL = re.compile(r"[Tt]erminating process|[Aa]borting\b|FATAL")
 _DEVICE_PHRASES = (
     "illegal memory access",
     "misaligned address",
@@ -27,7 +30,7 @@ _DEVICE_PHRASES = (
     "invalid device function",
     "hardware exception",
 )
-_COMPILES = re.compile(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
+_COMPILES = Pattern(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
 
 
 def join_asserts(seen: list[Sighting]) -> list[Sighting]:
@@ -223,7 +226,11 @@ def join_aborts(seen: list[Sighting]) -> list[Sighting]:
                 (
                     k
                     for k in reversed(kept)
-                    if k.kind in ("native", "device_assert") and k.role is None and same_process(k, sighting)
+                    if same_process(k, sighting)
+                    and (
+                        (k.kind in ("native", "device_assert") and k.role is None)
+                        or (k.kind == "message" and _FATAL.search(k.message[:400]) and close(k, sighting))
+                    )
                 ),
                 None,
             )

@@ -7,22 +7,23 @@ pass                                     -> the job went on and ended in order
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from forensics.data import table
 from forensics.ingest.intake import Intake
+from forensics.ingest.pattern import Pattern
+from forensics.model.record import record
 from forensics.model.source import LogLine, Span
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting, is_work_text
 
 _MOST_LINES = 20_000
-_DEALT_WITH = re.compile(
+_DEALT_WITH = Pattern(
     r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?)\b"
     r"|\b(?:will be disabled|not critical|non-fatal)\b"
 )
 #: request bodies and prompts that engines log, in their own words
-_QUOTES = re.compile(
+_QUOTES = Pattern(
     r"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|\bprompt: ["']|<\|im_start\||\[INST\]|<\|user\|>"""
     r"""|<\|start_header_id\|>|<start_of_turn>|\bReceived request\b"""
 )
@@ -35,7 +36,7 @@ def _ended() -> re.Pattern[str]:
     return re.compile("|".join(table("verdict/progress")["ended"]))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aftermath:
     """What stands behind a place in the log. working: lines of a job at work; calm: lines at INFO by the same writer; ended: an
     orderly end; first_work: where the first working line stands."""

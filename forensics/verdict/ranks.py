@@ -5,9 +5,9 @@ TP0 cascade · TP1 initiating · TP2 same · TP3 silent
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.source import LogLine, Rank, RankActivity
 from forensics.model.verdict import CausalRole, RankRow
@@ -16,9 +16,9 @@ from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
-_SAYS = re.compile(r"\b[Rr]ank[ =:#]{1,3}(\d{1,6})\b")
+_SAYS = Pattern(r"\b[Rr]ank[ =:#]{1,3}(\d{1,6})\b")
 #: lines in which a program says who it is
-_IS = re.compile(
+_IS = Pattern(
     r"\bLOCAL_RANK: (\d{1,6})\b|\b(?:GLOBAL_RANK|[Gg]lobal rank): (\d{1,6})\b"
     r"|\b[Rr]ank(?:/world[-_ ]size)?\)?:? (\d{1,6})/\d{1,6}\b|\bRANK=(\d{1,6})\b"
 )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.verdict import CausalRole
 from forensics.verdict.fold import Group, plain
 from forensics.verdict.order import Order
@@ -17,19 +18,23 @@ from forensics.verdict.outcome import aftermath, caught
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
-_COMMUNICATES = re.compile(
+_COMMUNICATES = Pattern(
     r"[RN]CCL|[rn]ccl|[Gg]loo|TCPStore|c10d|collective|DistBackendError|DistStoreError|DistNetworkError|[Cc]onnection|socket"
     r"|[Bb]arrier|allreduce|all_reduce|[Ww]atchdog|timed out|Timeout"
 )
-_DEADLY = re.compile(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|134|-7|135)$")
+_DEADLY = Pattern(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|134|-7|135)$")
 
 
 #: errors that break a device context for good: whoever prints them, they are why
-_HARD = re.compile(
+_HARD = Pattern(
     r"illegal memory access|device-side assert(?!ions)|unspecified launch failure|misaligned address|no kernel image"
     r"|uncorrectable ECC|out of memory",
     re.I,
 )
+
+
+#: a scheduler's word that it ended the job itself
+_ENDED = re.compile(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled")
 
 
 @dataclass(slots=True)
@@ -71,7 +76,10 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     if certain:
         return _first_fatal(certain, quotes), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
-    deadly = [g for g in free if g.first.weight == 1 and g.first.type and _DEADLY.search(g.first.type)]
+    exits = [g for g in free if g.first.weight == 1]
+    deadly = [
+        g for g in exits if (g.first.type and _DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])
+    ]
     conditional = [g for g in ordered if g.first.conditional]
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
     wrapped = [g for g in conditional if g.first.inner is not None]
@@ -80,10 +88,10 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     classes = (hard, wrapped, deadly, cascades, printed, own, conditional)
     for choice in classes:
         if choice:
-            return choice[0], False
+            return choice[0], choice[0].first.outside
     for choice in (free, list(ordered)):
         if choice:
-            return choice[0], choice[0].first.role is not None
+            return choice[0], choice[0].first.outside or choice[0].first.role is not None
     return None, False
 
 

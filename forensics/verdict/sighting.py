@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from forensics.data import table
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.source import Rank, Span
 from forensics.model.stack import Frame, RaisedException, StackTrace
@@ -33,12 +34,12 @@ _WEIGHT = {
 }
 
 #: "Last error:" of NCCL >= 2.14 inside c10d's message
-_LAST_ERROR = re.compile(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTILINE)
-_EXCEPTION = re.compile(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
+_LAST_ERROR = Pattern(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTILINE)
+_EXCEPTION = Pattern(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
 #: how far apart two tellings of one crash can stand, in lines
 _NEAR = 4_000
 #: how a line of another writer begins
-_FOREIGN = re.compile(
+_FOREIGN = Pattern(
     r"\n(?=\[?[WEIF]\d{3,4} \d\d:|\[rank\d+\]:|##\[|[EWIF] external/|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d"
     r"|(?:INFO|WARNING|ERROR|DEBUG)[ :]+\d\d-\d\d |\(\w+ pid=\d+\)|-{18,}\s*$|terminate called |Fatal Python error"
     r"|srun: |slurmstepd: |\*\*\* Aborted at )",
@@ -46,11 +47,11 @@ _FOREIGN = re.compile(
 )
 #: links that JAX puts into a chain to say that frames were left out
 _MARKERS = ("SimplifiedTraceback", "UnfilteredStackTrace", "JaxStackTraceBeforeTransformation")
-_BUILD = re.compile(
+_BUILD = Pattern(
     r"Ninja build failed|ninja: build stopped|Error building extension|returned non-zero exit status|nvcc|Error compiling"
 )
 #: the compiler's first complaint
-_COMPILER = re.compile(r"^.{0,400}?\b(?:fatal )?error(?: [A-Z]?\d+)?: .{1,600}$", re.MULTILINE)
+_COMPILER = Pattern(r"^.{0,400}?\b(?:fatal )?error(?: [A-Z]?\d+)?: .{1,600}$", re.MULTILINE)
 
 _KIND = {
     EventKind.PYTHON: "python",
@@ -94,6 +95,8 @@ class Sighting:
     rule: str = ""
     #: a consequence only while something else explains it
     conditional: bool = False
+    #: never the cause itself: where it comes first, the cause is outside the log
+    outside: bool = False
     #: the exception inside a wrapper's text
     inner: tuple[str | None, str] | None = None
     spans: list[Span] = field(default_factory=list)
@@ -184,8 +187,24 @@ def sight(event: Event) -> Sighting | None:
             seen.root_message = built[0].strip()
     exit_ = event.fields.get("exit")
     if isinstance(exit_, ProcessExit) and seen.type is None:
-        seen.type = seen.root_type = exit_.signal or (f"exit {exit_.code}" if exit_.code is not None else None)
+        seen.type = seen.root_type = (
+            exit_.signal or signal_of(exit_.code) or (f"exit {exit_.code}" if exit_.code is not None else None)
+        )
+    elif isinstance(exit_, ProcessExit) and signal_of(exit_.code):
+        seen.type = seen.root_type = signal_of(exit_.code)
     return seen
+
+
+@lru_cache(maxsize=1)
+def exits() -> dict[int, dict[str, object]]:
+    """Exit codes with the signal behind them and what they mean."""
+    return {code: row for row in table("verdict/signals")["exit"] for code in row["codes"]}
+
+
+def signal_of(code: int | None) -> str | None:
+    """SIGSEGV for -11 and 139; None for a code that is no signal."""
+    row = exits().get(code) if code is not None else None
+    return str(row["signal"]) if row is not None and row["signal"] else None
 
 
 def own_words(message: str) -> str:

@@ -1,7 +1,7 @@
 """Stacks of threads, printed by a dying process or asked for. In: a `Lane`; out: events fatal_signal and stack. Samples:
 
     Fatal Python error: Segmentation fault                                  faulthandler
-    Current thread 0x00007f44be24c480 (most recent call first):
+    Current thread 0x00007f1f0230d6a0 (most recent call first):
       File "/srv/torch/cuda/graphs.py", line 173 in __enter__
     Extension modules: numpy._core._multiarray_umath, torch._C (total: 2)
     -> Event(FATAL_SIGNAL, type="SIGSEGV", stacks=(the current thread first, then as printed))
