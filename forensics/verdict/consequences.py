@@ -67,9 +67,7 @@ def _fits(row: Consequence, seen: Sighting) -> bool:
         return False
     if not _says(row, seen.type, seen.message):
         return False
-    if len(seen.chain) > 1 and not any(
-        _says(other, seen.root_type, seen.root_message) for other in _rows() if other.type or other.message
-    ):
+    if _wraps_a_cause(seen):
         return False
     if row.function:
         frames = [*seen.frames[:4], *seen.frames[-4:]]
@@ -78,6 +76,12 @@ def _fits(row: Consequence, seen: Sighting) -> bool:
         if not any(row.function.search(frame.function.rsplit(".", 1)[-1]) for frame in frames):
             return False
     return True
+
+
+def _wraps_a_cause(seen: Sighting) -> bool:
+    """True for a chain whose innermost exception is no consequence by itself."""
+    rows = (row for row in _rows() if row.type or row.message)
+    return len(seen.chain) > 1 and not any(_says(row, seen.root_type, seen.root_message) for row in rows)
 
 
 def _says(row: Consequence, type_: str | None, message: str) -> bool:
@@ -114,12 +118,12 @@ def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
             if row.inner is not None and inner is None:
                 continue
             seen.role, seen.role_why, seen.rule = row.role, row.why, row.id
-            seen.conditional, seen.inner = row.conditional, inner
+            seen.conditional, seen.inner, seen.outside = row.conditional, inner, not row.conditional
             return
     for finding in cascades:
-        if _about(finding, seen):
+        if _about(finding, seen) and not _wraps_a_cause(seen):
             seen.role, seen.role_why, seen.rule = CausalRole.CASCADE, finding.title, finding.id
-            seen.conditional = True
+            seen.conditional = seen.outside = True
             return
 
 

@@ -14,7 +14,6 @@ from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import (
     Alternative,
     Category,
-    CausalRole,
     Confidence,
     Contradiction,
     Failure,
@@ -25,6 +24,7 @@ from forensics.model.verdict import (
 )
 from forensics.verdict.category import Judgement
 from forensics.verdict.hang import Hang
+from forensics.verdict.sighting import exits as known_exits
 
 _MOST = 6
 
@@ -34,14 +34,9 @@ def _advice() -> dict[str, dict[str, Any]]:
     return table("verdict/advice")
 
 
-@lru_cache(maxsize=1)
-def _exits() -> dict[int, dict[str, Any]]:
-    return {code: row for row in table("verdict/signals")["exit"] for code in row["codes"]}
-
-
 def exit_words(code: int | None) -> str:
     """What an exit code means, in words; "" where it says nothing."""
-    row = _exits().get(code) if code is not None else None
+    row = known_exits().get(code) if code is not None else None
     return (
         f"exit code {code} ({row['signal']}): {row['means']}"
         if row and row["signal"]
@@ -169,7 +164,11 @@ def healthy(evidence: Sequence[Evidence], why: str) -> Verdict:
     return Verdict(Category.NONE, "Nothing failed", why, Confidence.SUPPORTED, evidence=tuple(evidence))
 
 
-def consequence_note(failures: Sequence[Failure]) -> str:
-    """How many failures only followed."""
-    count = sum(1 for f in failures if f.role in (CausalRole.CASCADE, CausalRole.TEARDOWN))
-    return f"{count} other failures in the log followed from it." if count else ""
+def unread(why: str) -> Verdict:
+    """No failure was found, but a part of the analysis did not work."""
+    return Verdict(
+        Category.UNKNOWN,
+        "The log could not be read completely",
+        f"No failure was found, but {why}.",
+        Confidence.UNKNOWN,
+    )

@@ -76,9 +76,22 @@ def _incident(
 ) -> Incident:
     failures = _failures(chosen, facts, quotes)
     primary = failures[0] if chosen.failed and failures else None
-    if primary is None:
-        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why)
+    blind = next(
+        (
+            note
+            for note in intake.notes
+            if note.stage == "parse" and ("gave up" in note.text or "stopped at" in note.text)
+        ),
+        None,
+    )
+    status = chosen.status
+    if primary is None and blind is not None:
+        # What was not read cannot be called healthy.
+        status, verdict = Status.UNKNOWN, explain.unread(blind.text)
         against: Sequence[Contradiction] = ()
+    elif primary is None:
+        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why)
+        against = ()
     else:
         against = contradictions
         verdict = explain.verdict_of(
@@ -95,7 +108,7 @@ def _incident(
         )
     others = tuple(_other(one, quotes) for one in analyses if one is not chosen and one.failed)
     return Incident(
-        status=chosen.status,
+        status=status,
         verdict=verdict,
         primary=primary,
         failures=tuple(failures) if primary is not None else (),

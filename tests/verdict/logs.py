@@ -165,7 +165,7 @@ vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See 
 """
 
 NCCL_WARNING = """\
-gpu3:1201:1301 [4] transport/shm.cc:100 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-abc123 (size 9637888)
+gpu3:1201:1301 [4] transport/shm.cc:100 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-abc123 (size 9469025)
 Traceback (most recent call last):
   File "/home/u/train.py", line 12, in <module>
     dist.all_reduce(x)

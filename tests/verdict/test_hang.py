@@ -83,12 +83,12 @@ def test_a_desync_report_is_believed(told: Told) -> None:
     report = (
         " - [0] Timeout at collective: ALLREDUCE, #3\n"
         " - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
-        "     [1] finished collective #2, but didn't join collective #3 (count from 1)\n"
+        "     [1] finished collective #6, but didn't join collective #7 (count from 1)\n"
     )
     incident = told(timed_out(0, 3) + report)
     assert culprit(incident) == 1
     assert incident.primary is not None
-    assert "didn't join collective #3" in incident.primary.root_message
+    assert "didn't join collective #7" in incident.primary.root_message
 
 
 def test_the_one_that_ran_something_else(told: Told) -> None:
