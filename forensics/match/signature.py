@@ -1,7 +1,7 @@
 """A signature as it is loaded: what the matcher needs at once, the words for people only when asked for. In: a row of the compiled
 index; out: `Signature`. Sample (the TOML it comes from is described in docs/add-a-signature.md):
 
-    Signature(id="flashinfer.trtllm-moe-cubin-on-sm12x", role="root", category="arch_mismatch", domain="flashinfer",
+    Signature(id="flashinfer.trtllm-gemm-cubin-wrong-gpu", role="root", category="arch_mismatch", domain="flashinfer",
               confidence="established", specificity=95, status="stable", literals=("Error occurred when running GEMM!",), …)
 """
 
