@@ -4,11 +4,11 @@ In: an intake; out: COLLECTIVE_STATE events. Samples:
 
      - [0] Timeout at collective: ALLREDUCE, #3
      - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:
-         [1] finished collective #2, but didn't join collective #3 (count from 1)
+         [1] finished collective #6, but didn't join collective #7 (count from 1)
      - Snapshot of ranks' latest states:
        #2 finished ranks:
          [1] finished ALLREDUCE
-    -> message "[1] finished collective #2, but didn't join collective #3 (count from 1)", rank 1,
+    -> message "[1] finished collective #6, but didn't join collective #7 (count from 1)", rank 1,
        fields {"what": "desync", "culprits": [{"ranks": [1], "finished": 2, "missed": 3}], "timeouts": [{"rank": 0, "op": "ALLREDUCE", "sequence": 3}],
                "snapshot": [{"ranks": [1], "state": "finished", "op": "ALLREDUCE", "sequence": 2}], "collective": Collective(op="ALLREDUCE", sequence=3)}
 

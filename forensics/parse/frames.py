@@ -2,13 +2,13 @@
 numbers, or None. Samples:
 
     frame #1: c10d::ProcessGroupNCCL::Watchdog::run() + 0x157 (0x7f1389d093b7 in /usr/lib/libtorch_cuda.so)         c10
-    #1  0x00007cb27292e266 in ggml_abort () from /opt/lib/libggml-base.so                                             gdb
-     1  /opt/ucx/lib/libucs.so.0(ucs_handle_error+0x2cc) [0x4000d2b214dc]                                             ucx
-     1 0x00000000000494f4 uploadProxyOps()  /src/nccl/src/enqueue.cc:1131                                             ucx
+    #1  0x00007c3aa19a25c4 in ggml_abort () from /opt/lib/libggml-base.so                                             gdb
+     1  /opt/ucx/lib/libucs.so.0(ucs_handle_error+0x2cc) [0x40b151579e0e]                                             ucx
+     1 0x0000000000012be9 uploadProxyOps()  /src/nccl/src/enqueue.cc:1131                                             ucx
     [ 1] /lib/libc.so.6(abort+0xd3)[0x7f00]                                                                           Open MPI
     1       0x7c6dd0a58b16 tensorrt_llm::common::throwRuntimeError(char const*, int) + 97                             TensorRT-LLM
-    /usr/lib/libggml.so(ggml_abort+0x11f) [0x7f30cc2c5aaf]                                                            glibc backtrace()
-        @     0x71a53c567db4  absl::log_internal::LogMessage::Flush()                                                 glog, absl
+    /usr/lib/libggml.so(ggml_abort+0x11f) [0x7fa925ea2877]                                                            glibc backtrace()
+        @     0x71713c459978  absl::log_internal::LogMessage::Flush()                                                 glog, absl
      3# TRITONSERVER_ServerInferAsync in /opt/tritonserver/lib/libtritonserver.so                                    boost
     #0  0x00007ffff32960ce abort (libc.so.6 + 0x8d0ce)                                                               systemd-coredump
     #2 buggy from train.py:8                                                                                          torch captured

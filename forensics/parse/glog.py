@@ -3,7 +3,7 @@
 
     F1129 20:15:45.101010   811 executor.cc:160] Check failed: status.ok() INTERNAL: launch failed
     *** Check failure stack trace: ***
-        @     0x71a53c567db4  absl::log_internal::LogMessage::Flush()
+        @     0x71713c459978  absl::log_internal::LogMessage::Flush()
     -> NATIVE type "Check failed", message "Check failed: status.ok() INTERNAL: launch failed", fields {"file": "executor.cc", "line": 160}
 
     *** SIGSEGV received at time=1764447345 on cpu 3 ***        (absl; ray prints it with its own prefix)

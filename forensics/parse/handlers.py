@@ -4,7 +4,7 @@ stack. Samples:
 
     [node7:345  :0:4945] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x455)
     ==== backtrace (tid:   4945) ====
-     0  /opt/ucx/lib/libucs.so.0(ucs_handle_error+0x2cc) [0x4000d2b214dc]
+     0  /opt/ucx/lib/libucs.so.0(ucs_handle_error+0x2cc) [0x40b151579e0e]
     -> FATAL_SIGNAL type "SIGSEGV", message "Caught signal 11 (Segmentation fault: …)", fields {"host": "node7", "pid": 345, "tid": 4945, "signal": 11, "address": "0x455"}
 
     [node7:12345] *** Process received signal ***

@@ -2,8 +2,8 @@
 """The kernel's log: NVIDIA Xid and SXid, GPUs off the bus, driver start-up, NVSwitch, PCIe AER, machine checks, EDAC, amdgpu. In: an
 intake; out: HARDWARE events with a `HardwareFault`. Samples:
 
-    NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU4 GSP!
-    -> HARDWARE type "Xid 119", message "Timeout after 6s …", fields {"fault": HardwareFault("xid", 119, "0000:9b:00", pid=2024380, process="nvidia-smi", …)}
+    NVRM: Xid (PCI:0000:9b:00): 119, pid=2790483, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU4 GSP!
+    -> HARDWARE type "Xid 119", message "Timeout after 6s …", fields {"fault": HardwareFault("xid", 119, "0000:9b:00", pid=2790483, process="nvidia-smi", …)}
     NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 …)        -> subcode "NETIR_LINK_EVT"
     NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.                                         -> Xid 79 without the word
     nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12028, Non-fatal, Link 32 egress …               -> type "SXid 12028", subcode "Non-fatal"

@@ -2,7 +2,7 @@
 """AMD: HSA queue errors, memory faults, hardware exceptions and HIP errors of the runtime. In: an intake; out: DEVICE_ERROR
 events. Samples:
 
-    :0:rocdevice.cpp            :3580: 143267106124 us:  Callback: Queue 0x7f2f aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016
+    :0:rocdevice.cpp            :3580: 159853139715 us:  Callback: Queue 0x7f2f aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016
     Kernel Name: _ZL15flash_attn_tileILi128EEvPKc
     -> DEVICE_ERROR type "HSA_STATUS_ERROR_EXCEPTION", message "An HSAIL operation resulted in a hardware exception. code: 0x1016",
        fields {"code": "0x1016", "queue": "0x7f2f", "kernel": "flash_attn_tile<128>(char const*)"}

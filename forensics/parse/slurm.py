@@ -1,12 +1,12 @@
 # ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """Slurm: srun, slurmstepd, sbatch, pyxis and enroot. In: an intake; out: PROCESS_EXIT, LAUNCHER, OOM_KILL and MESSAGE events.
 
-    srun: error: gpu001: tasks 1,3: Exited with exit code 1
+    srun: error: gpu001: tasks 2,5: Exited with exit code 1
     -> PROCESS_EXIT type "exit 1", fields {"exit": ProcessExit(1, None, None, "slurm"), "tasks": [1, 3], "node": "gpu001"}
     srun: error: nid3: task 640: Segmentation fault (core dumped)
     -> PROCESS_EXIT type "SIGSEGV", rank 640
-    slurmstepd: error: *** JOB 17314189 ON gpu0001 CANCELLED AT 2026-11-04T07:28:53 DUE TO TIME LIMIT ***
-    -> LAUNCHER type "SIGTERM", fields {"what": "cancelled", "reason": "time limit", "job": "17314189", "node": "gpu0001", "at": "2026-11-04T07:28:53"}
+    slurmstepd: error: *** JOB 19693242 ON gpu0001 CANCELLED AT 2026-11-04T07:28:53 DUE TO TIME LIMIT ***
+    -> LAUNCHER type "SIGTERM", fields {"what": "cancelled", "reason": "time limit", "job": "19693242", "node": "gpu0001", "at": "2026-11-04T07:28:53"}
     slurmstepd: error: Detected 2 oom_kill events in StepId=12345.0. Some of the step tasks have been OOM Killed.
     -> OOM_KILL fields {"by": "slurm", "kills": 2, "step": "12345.0"}
     slurmstepd: error: pyxis: container start failed with error code: 1       (a run of such lines is one event)

@@ -90,7 +90,7 @@ def test_quoted_source() -> None:
         ("logs/attempt_0/3/stderr.log", "local rank 3"),
         ("slurm-3.out", "rank 3"),
         ("slurm-12345678_3.out", "rank 3"),
-        ("slurm-17314189.out", None),
+        ("slurm-19693242.out", None),
         ("rank_3.log", "rank 3"),
         ("run/train_rank3.log.gz", "rank 3"),
         ("rank3/stdout.txt", "rank 3"),

@@ -32,7 +32,7 @@ PIECES = [
     '"""',
     "Original Traceback (most recent call last):",
     "Fatal Python error: Aborted",
-    "Current thread 0x00007f44be24c480 (most recent call first):",
+    "Current thread 0x00007f1f0230d6a0 (most recent call first):",
     '  File "/srv/a.py", line 3 in f',
     'Thread 12 (idle): "MainThread"',
     "    wait (threading.py:3)",
