@@ -77,7 +77,7 @@ def _proposal(
         return None
     known = family(usable[0])
     sure = known.confidence == "source" and weights is not None
-    why = f"{known.title} ({known.library}) runs on {sm}" + (f"; {row.note}" if row.note else "")
+    why = f"{known.title} runs on {sm}" + (f"; {row.note}" if row.note else "")
     action = f"{flag}{'' if flag.endswith('=') else ' '}{row.value}"
     return _fix(action, why, Confidence.SUPPORTED if sure else Confidence.HYPOTHESIS, component, facts)
 
