@@ -1,8 +1,8 @@
 """What repeats is counted, not kept. In: marked lines and their windows as bytes; out: known or new. Sample:
 
-fold.is_new(b"[2026-11-29 20:15:20 TP1] CUDA error", b": an illegal") -> True, then True, True, False …; other rank: True
+fold.is_new(template, b"[2026-11-29 20:15:20 TP1] CUDA error: an illegal", b": an illegal") -> True, then False; for TP2 True
 
-A line without its digits is its template. Of one template the first three hits are kept, one a rank, one for each different
+A line without its digits is its template. Of one template the first hits are kept, some for each rank, one for each different
 next word, and each whose window holds a line never kept before. Of the others only the latest, and a count.
 """
 
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from forensics.ingest.pattern import Pattern
 
-_DIGITS = b"0123456789"
+DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
 _WHO = Pattern(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d{1,10})")
-#: copies of one template that are kept whatever they say
-_COPIES = 3
-#: kept of one template for different ranks or next words
-_VARIANTS = 256
-_MOST_TEMPLATES = 50_000
+#: copies of one template that are kept whatever they say: two crashes of eight ranks, woven and without a prefix
+COPIES = 16
+#: kept of one template for different ranks, and for different next words (a device, an error code)
+_RANKS, _WORDS = 1024, 32
+MOST_TEMPLATES = 50_000
 #: latest copies: so many blocks, so many single lines, none bigger than this
 _LAST_BODIES, _LAST_LINES, _LAST_SIZE = 64, 1024, 16 * 1024
 
@@ -31,50 +31,41 @@ class Fold:
         self.counts: dict[int, int] = {}
         self.kept: dict[int, tuple[int, int]] = {}
         self.last: dict[int, tuple[int, bytes]] = {}
-        self._variants: dict[int, set[int]] = {}
+        self._variants: dict[int, tuple[set[bytes], set[bytes]]] = {}
         self._bodies: set[int] = set()  # hashes of the lines of kept blocks
         self._pieces_counts: dict[int, int] = {}
         self._pieces_last: dict[int, tuple[int, bytes]] = {}
 
-    def count(self, text: bytes) -> tuple[int, int]:
-        """(template, hits with it so far) of a marked line, this one included."""
-        template = hash(text.translate(None, _DIGITS))
-        counts = self.counts
-        seen = counts.get(template, 0) + 1
-        if seen > 1 or len(counts) < _MOST_TEMPLATES:
-            counts[template] = seen
-        return template, seen
-
-    def uncount(self, template: int) -> None:
-        """The same line will come again."""
-        self.counts[template] -= 1
-
-    def is_new(self, template: int, seen: int, text: bytes, following: bytes) -> bool:
-        """One of the first copies, or another rank or next word than any copy kept. following: bytes behind the literal."""
-        if seen <= _COPIES:
-            return True
+    def is_new(self, template: int, text: bytes, following: bytes) -> bool:
+        """Another rank or next word than any copy that was asked about. following: bytes behind the literal."""
+        if b'  File "' in text:
+            return False  # the frames of a rank come with its stack
         known = self._variants.get(template)
         if known is None:
-            if len(self._variants) >= _MOST_TEMPLATES:
+            if len(self._variants) >= MOST_TEMPLATES:
                 return False
-            known = self._variants[template] = set()
-        elif len(known) >= _VARIANTS:
-            return False
-        who = _WHO.search(text, 0, 160)
-        variant = hash((who[1] if who else b"", following.partition(b"\n")[0]))
-        if variant in known:
-            return False
-        known.add(variant)
-        return True
+            known = self._variants[template] = (set(), set())
+        ranks, words = known
+        is_new = False
+        who = _WHO.search(text, 0, 80)
+        if who is not None and who[1] not in ranks and len(ranks) < _RANKS:
+            ranks.add(who[1])
+            is_new = True
+        if len(words) < _WORDS:
+            word = following.partition(b"\n")[0]
+            if word not in words:
+                words.add(word)
+                is_new = True
+        return is_new
 
-    def is_known_body(self, body: bytes) -> bool:
-        """Every line of it was kept before, numbers and addresses aside. What was not is known from now on."""
-        lines = set(map(hash, body.translate(None, _HEX).split(b"\n")))
-        if self._bodies.issuperset(lines):
-            return True
-        if len(self._bodies) < _MOST_TEMPLATES:
-            self._bodies |= lines
-        return False
+    def knows(self, body: bytes) -> bool:
+        """Every line of it was kept before, numbers and addresses aside."""
+        return self._bodies.issuperset(map(hash, body.translate(None, _HEX).split(b"\n")))
+
+    def learn(self, body: bytes) -> None:
+        """These lines are kept."""
+        if len(self._bodies) < MOST_TEMPLATES:
+            self._bodies.update(map(hash, body.translate(None, _HEX).split(b"\n")))
 
     def keep(self, template: int, number: int) -> None:
         """A copy on line `number` was kept."""

@@ -12,13 +12,19 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from forensics.ingest.fold import Fold
+from forensics.ingest.fold import COPIES, DIGITS, MOST_TEMPLATES, Fold
 from forensics.ingest.wants import Wants
 
+#: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
+_LONG, _DEEP = 300, 160
 #: of a marked line its first bytes are compared
 _COMPARED = 400
+#: lines that are compared at once, more and more where all was known: in a crash loop each frame is a hit
+_AHEAD = (16, 1024)
+#: bytes before the end of what is known, in which a frame is still looked at: its stack may go on behind
+_SAFE = 8 * 1024
 #: a window of so many lines after the hit is a block, whose body is compared, too
-_BLOCK_LINES = 8
+_BLOCK_LINES = 20
 #: a block that is not complete yet waits for the next bytes, up to this size
 _DEFERRED = 512 * 1024
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
@@ -41,7 +47,7 @@ class Retainer:
     one's end is judged when they are put together)."""
 
     def __init__(self, wants: Wants, budget: int, line_cap: int, head_bytes: int = 0, is_piece: bool = False) -> None:
-        self._windows = wants.windows
+        self._windows, self._literals, self._is_frame = wants.windows, wants.literals, wants.is_frame
         self._budget, self._line_cap, self._is_piece = budget, line_cap, is_piece
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
         self.head_left = head_bytes
@@ -65,68 +71,89 @@ class Retainer:
         line there): short of `cut` where a block runs on behind it and `final` is False.
         """
         self._resume(buf, base, cut, line)
-        windows, fold = self._windows, self.fold
-        rfind, find, count = buf.rfind, buf.find, buf.count
-        at, number = base, line
-        folded_until, folded_line = base, line  # what lies before it was compared, and is known
-        dropped: dict[int, tuple[int, int, int, int]] = {}
+        windows, is_frame, fold, counts = self._windows, self._is_frame, self.fold, self.fold.counts
+        ahead = _AHEAD[0]
+        rfind, find = buf.rfind, buf.find
+        place = _Place(buf, base, line)
+        known_until, known_line = base, line  # what lies before it was compared, and is known
+        dropped: dict[int, tuple[int, int, int]] = {}
+        stop = base
         index, total = 0, len(hits)
         while index < total:
             end, which = hits[index]
             index += 1
             position = base + end
-            start = rfind(b"\n", at, position) + 1 or at
+            start = rfind(b"\n", stop, position) + 1 or base
             stop = find(b"\n", position, cut)
             if stop < 0:
                 stop = cut
+            if is_frame[which] and start < known_until - _SAFE:
+                continue
             before, after = windows[which]
             while index < total and base + hits[index][0] <= stop:  # more literals in the same line
                 end, which = hits[index]
                 index += 1
                 if windows[which] != (before, after):
                     before, after = max(before, windows[which][0]), max(after, windows[which][1])
-            # inside a block that was folded; a block of its own may reach further
-            if start < folded_until and after < _BLOCK_LINES:
-                continue
-            number += count(b"\n", at, start)
-            at = start
-            text = bytes(buf[start : min(stop, start + _COMPARED)])
-            template, seen = fold.count(text)
-            is_known = not fold.is_new(template, seen, text, bytes(buf[base + end : base + end + 24]))
+            size = stop - start
+            text = bytes(buf[start:stop] if size < _COMPARED else buf[start : start + _COMPARED])
+            behind = stop - base - end
+            if (size > _LONG and position - start > _DEEP and behind > 2) or (behind > _LONG and after >= _BLOCK_LINES):
+                # amid a long text (a request, a dump): a quotation, of which the line is enough
+                text, before, after = b"quoted: " + self._literals[which], 0, 0
+            template = hash(text.translate(None, DIGITS))
+            seen = counts.get(template, 0) + 1
+            if seen > 1 or len(counts) < MOST_TEMPLATES:
+                counts[template] = seen
+            is_known = seen > COPIES and not fold.is_new(template, text, bytes(buf[base + end : base + end + 24]))
             if after < _BLOCK_LINES:
                 if is_known:
-                    dropped[template] = (number, start, stop, -1)
+                    dropped[template] = (start, stop, -1)
                     continue
             elif seen > 1:
                 # of its window only what no window before it covered: each line is compared once
+                number = place.of(start)
                 fresh, wanted = stop, after
-                if start < folded_until:
-                    fresh, wanted = folded_until - 1, number + after + 1 - folded_line
+                if start < known_until:
+                    fresh, wanted = known_until - 1, number + after + 1 - known_line
                     if is_known and wanted <= 0:
-                        dropped[template] = (number, start, stop, after)
+                        dropped[template] = (start, stop, after)
                         continue
+                body_at = start if fresh == stop else fresh + 1
+                body_end = _walk(buf, fresh, cut, wanted + ahead) if is_known else -1
+                if body_end > 0 and fold.knows(bytes(buf[body_at:body_end])):
+                    dropped[template] = (start, stop, after)
+                    known_until, known_line = body_end, number + after + 1 + ahead
+                    ahead = min(ahead * 2, _AHEAD[1])
+                    continue
+                ahead = _AHEAD[0]
                 body_end = _walk(buf, fresh, cut, wanted)
                 if body_end < 0:
                     if not final and cut - start < _DEFERRED:
-                        fold.uncount(template)
-                        self._drop(buf, cut, dropped)
+                        counts[template] = seen - 1
+                        self._drop(buf, cut, dropped, line, base)
                         return start, number
                     is_known = is_known and not self._is_piece
                     body_end = cut
-                if fold.is_known_body(bytes(buf[start if fresh == stop else fresh + 1 : body_end])) and is_known:
-                    dropped[template] = (number, start, stop, after)
-                    if body_end > folded_until:
-                        folded_until, folded_line = body_end, number + after + 1
+                body = bytes(buf[body_at:body_end])
+                if is_known and fold.knows(body):
+                    dropped[template] = (start, stop, after)
+                    if body_end > known_until:
+                        known_until, known_line = body_end, number + after + 1
                     continue
+                fold.learn(body)
+            number = place.of(start)
             fold.keep(template, number)
             self._kept_of[which] += 1
             self._keep(buf, low, cut, start, number, before, after, self._kept_of[which])
-        self._drop(buf, cut, dropped)
-        return cut, number + count(b"\n", at, cut)
+        self._drop(buf, cut, dropped, line, base)
+        return cut, place.of(cut)
 
-    def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int, int]]) -> None:
-        """Hands on the latest copies that were not kept: (number, offset, end of the line, lines after it or -1)."""
-        for template, (number, start, stop, after) in dropped.items():
+    def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], line: int, base: int) -> None:
+        """Hands on the latest copies that were not kept: (offset, end of the line, lines after it or -1)."""
+        place = _Place(buf, base, line)
+        for template, (start, stop, after) in sorted(dropped.items(), key=lambda item: item[1]):
+            number = place.of(start)
             if after < 0:
                 self.fold.drop(template, number, bytes(buf[start : min(stop, start + _COMPARED)]), False)
             else:
@@ -293,6 +320,23 @@ class Retainer:
                 if number > done:
                     yield number, text
                     done = number
+
+
+class _Place:
+    """Line numbers of offsets that only grow; line feeds are counted in between."""
+
+    __slots__ = ("_at", "_count", "_number")
+
+    def __init__(self, buf: bytearray, at: int, number: int) -> None:
+        self._count = buf.count
+        self._at, self._number = at, number
+
+    def of(self, offset: int) -> int:
+        """The number of the line that starts at `offset`."""
+        if offset > self._at:
+            self._number += self._count(b"\n", self._at, offset)
+            self._at = offset
+        return self._number
 
 
 def _walk(buf: bytearray, at: int, cut: int, lines: int) -> int:

@@ -15,9 +15,10 @@ _MOST_BEFORE, _MOST_AFTER = 200, 400
 
 
 class Wants:
-    """literals: each once, sorted; windows: lines kept before and after, per literal; most_*: of any."""
+    """literals: each once, sorted; windows: lines kept before and after, per literal; most_*: of any; is_frame:
+    the literal stands in each frame of a stack."""
 
-    __slots__ = ("_engine", "_kind", "literals", "most_after", "most_before", "windows")
+    __slots__ = ("_engine", "_kind", "is_frame", "literals", "most_after", "most_before", "windows")
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
@@ -32,6 +33,7 @@ class Wants:
         self.windows = [wanted[literal] for literal in self.literals]
         self.most_before = max((before for before, _ in self.windows), default=0)
         self.most_after = max((after for _, after in self.windows), default=0)
+        self.is_frame = [b'", line ' in literal or b'File "' in literal for literal in self.literals]
         self._kind = kind
         self._engine: Engine | None = None
 
