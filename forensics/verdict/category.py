@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from forensics.callpath import is_plumbing, owner_of
 from forensics.data import table
+from forensics.ingest.needles import needles_of_table
+from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
 from forensics.model.stack import Frame
 from forensics.model.verdict import Category, Confidence, Finding, Owner, SignatureRole
@@ -42,9 +44,9 @@ class Row(NamedTuple):
     category: Category
     confidence: Confidence
     title: str
-    type: re.Pattern[str] | None
-    message: re.Pattern[str] | None
-    frames: re.Pattern[str] | None
+    type: Pattern[str] | None
+    message: Pattern[str] | None
+    frames: Pattern[str] | None
     kinds: frozenset[str]
     owners: frozenset[str]
     phases: frozenset[str]
@@ -53,23 +55,25 @@ class Row(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _rows() -> tuple[Row, ...]:
-    def pattern(row: dict[str, Any], key: str) -> re.Pattern[str] | None:
-        return re.compile(row[key], re.DOTALL) if row.get(key) else None
+    def pattern(row: dict[str, Any], key: str, words: dict[str, Any]) -> Pattern[str] | None:
+        return Pattern(row[key], re.DOTALL, words[key]) if row.get(key) else None
 
+    rows = table("verdict/categories")["category"]
+    needles = needles_of_table("verdict/categories", "category", ("type", "message", "frames"), re.DOTALL)
     return tuple(
         Row(
             Category(row["category"]),
             Confidence(row["confidence"]),
             row["title"],
-            pattern(row, "type"),
-            pattern(row, "message"),
-            pattern(row, "frames"),
+            pattern(row, "type", words),
+            pattern(row, "message", words),
+            pattern(row, "frames", words),
             frozenset(row.get("kinds", ())),
             frozenset(row.get("owners", ())),
             frozenset(row.get("phases", ())),
             bool(row.get("needs_device")),
         )
-        for row in table("verdict/categories")["category"]
+        for row, words in zip(rows, needles, strict=True)
     )
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forensics.data import table
+from forensics.ingest.needles import needles_of_table
+from forensics.ingest.pattern import Pattern
 from forensics.model.verdict import CausalRole, Finding, SignatureRole
 from forensics.verdict.sighting import Sighting
 
@@ -26,36 +28,41 @@ class Consequence(NamedTuple):
     role: CausalRole
     conditional: bool
     why: str
-    type: re.Pattern[str] | None
-    message: re.Pattern[str] | None
-    heading: re.Pattern[str] | None
-    function: re.Pattern[str] | None
-    inner: re.Pattern[str] | None
+    type: Pattern[str] | None
+    message: Pattern[str] | None
+    heading: Pattern[str] | None
+    function: Pattern[str] | None
+    inner: Pattern[str] | None
     kinds: frozenset[str]
     vanished: bool
 
 
-def _pattern(text: str | None) -> re.Pattern[str] | None:
-    return re.compile(text, re.IGNORECASE) if text else None
+_KEYS = ("type", "message", "heading", "function")
 
 
 @lru_cache(maxsize=1)
 def _rows() -> tuple[Consequence, ...]:
+    rows = table("verdict/consequences")["consequence"]
+    needles = needles_of_table("verdict/consequences", "consequence", _KEYS, re.IGNORECASE)
+
+    def pattern(row: dict[str, Any], key: str, words: dict[str, Any]) -> Pattern[str] | None:
+        return Pattern(row[key], re.IGNORECASE, words[key]) if row.get(key) else None
+
     return tuple(
         Consequence(
             row["id"],
             CausalRole(row["role"]),
             row["when"] == "others",
             row["why"],
-            _pattern(row.get("type")),
-            _pattern(row.get("message")),
-            _pattern(row.get("heading")),
-            _pattern(row.get("function")),
-            re.compile(row["inner"], re.DOTALL) if row.get("inner") else None,
+            pattern(row, "type", words),
+            pattern(row, "message", words),
+            pattern(row, "heading", words),
+            pattern(row, "function", words),
+            Pattern(row["inner"], re.DOTALL) if row.get("inner") else None,
             frozenset(row.get("kinds", ())),
             bool(row.get("vanished")),
         )
-        for row in table("verdict/consequences")["consequence"]
+        for row, words in zip(rows, needles, strict=True)
     )
 
 
