@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forensics.callpath import build, component_of, kernel_of, owner_of, phase_of
-from forensics.model.event import Event, EventKind
+from forensics.model.event import Event
 from forensics.model.knowledge import Facts, KernelName
 from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import CausalRole, Failure
@@ -23,7 +23,8 @@ _MOST_EVIDENCE = 4
 def describe(
     group: Group, role: CausalRole, why: str, facts: Facts, events: Sequence[Event], quotes: Quotes, rank: Rank | None
 ) -> Failure:
-    """Everything the report says of one failure. rank: where another line than its own says whose it is."""
+    """Everything the report says of one failure. events: the run's lifecycle; rank: where another line than its own says whose
+    it is."""
     first = group.first
     texts = first.texts
     frames = _best_frames(group)
@@ -81,11 +82,11 @@ def _blocking(facts: Facts) -> bool:
 
 
 def _lifecycle_before(first: Sighting, events: Sequence[Event]) -> list[Event]:
+    """events: the lifecycle events of the run."""
     return [
         e
         for e in events
-        if e.kind is EventKind.LIFECYCLE
-        and e.span.source == first.span.source
+        if e.span.source == first.span.source
         and e.span.first_line < first.span.first_line
         and (not e.stream or not first.stream or e.stream == first.stream or e.rank is None)
     ]

@@ -19,7 +19,7 @@ from forensics.verdict.join_device import (
     join_signals,
 )
 from forensics.verdict.order import Order
-from forensics.verdict.sighting import Sighting, close, same_process
+from forensics.verdict.sighting import Near, Sighting, close, same_process
 
 
 def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> list[Sighting]:
@@ -45,42 +45,37 @@ def _squeezed(text: str) -> str:
 
 def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
     """An error line that only repeats what a traceback says (before, inside or after it) belongs to the traceback."""
-    strong = [s for s in seen if (s.weight >= 3 and s.kind != "native") or (s.weight >= 3 and s.frames)]
-    told = [s for s in seen if s.kind == "exit"]
-    said = [(s, _squeezed("\n".join((*s.texts, *s.types)))) for s in strong]
+    strong = Near(s for s in seen if (s.weight >= 3 and s.kind != "native") or (s.weight >= 3 and s.frames))
+    told = {s.span: s for s in reversed(seen) if s.kind == "exit"}
+    texts: dict[int, str] = {}
+
+    def said(sighting: Sighting) -> str:
+        if id(sighting) not in texts:
+            texts[id(sighting)] = _squeezed("\n".join((*sighting.texts, *sighting.types)))
+        return texts[id(sighting)]
+
     kept = []
     for sighting in seen:
         words = _squeezed(sighting.message)
+        around = [s for s in strong.around(sighting.place) if s is not sighting]
+        home = None
         if sighting.weight >= 3:
-            home = next(
-                (
-                    o
-                    for o, text in said
-                    if o is not sighting
-                    and o.span.contains(sighting.span)
-                    and o.span != sighting.span
-                    and sighting.kind == o.kind == "native"
-                    and words in text
-                ),
-                None,
-            )
-            if home is None:
-                kept.append(sighting)
-            else:
-                home.events += sighting.events
-            continue
-        home = next(
-            (o for o in told if o is not sighting and o.weight < sighting.weight and o.span == sighting.span), None
-        )
-        if home is not None:
-            home.events += sighting.events
-            continue
-        home = next((other for other, text in said if _repeats(sighting, other, words, text)), None)
+            if sighting.kind == "native":
+                home = next((s for s in around if _tells_inside(s, sighting) and words in said(s)), None)
+        elif sighting.span in told and told[sighting.span].weight < sighting.weight:
+            home = told[sighting.span]
+        else:
+            home = next((s for s in around if _repeats(sighting, s, words, said(s))), None)
         if home is None:
             kept.append(sighting)
         else:
             home.events += sighting.events
     return kept
+
+
+def _tells_inside(outer: Sighting, inner: Sighting) -> bool:
+    """True where a native failure stands inside the lines of a larger one."""
+    return outer.kind == "native" and outer.span != inner.span and outer.span.contains(inner.span)
 
 
 def _repeats(sighting: Sighting, other: Sighting, words: str, text: str) -> bool:

@@ -7,20 +7,22 @@ NCCL WARN "Error while creating shared memory segment …" + DistBackendError "u
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.verdict.order import Order
-from forensics.verdict.sighting import Sighting, same_process
+from forensics.verdict.sighting import Near, Sighting, same_process
 
 _COMMUNICATION = Pattern(r"NCCL|RCCL|DistBackendError|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", re.I)
+#: time-outs that are looked at when an abort seeks its own
+_MOST = 512
 _FAILS = Pattern(r"[Ee]rror|[Ff]ail|[Tt]imed? ?out|refused|unreachable|mismatch|No such|denied")
 
 
 def join_watchdogs(seen: list[Sighting]) -> list[Sighting]:
     """A collective's time-out and the abort that the watchdog makes of it."""
-    timeouts = [s for s in seen if s.kind == "collective_timeout"]
+    timeouts = [s for s in seen if s.kind == "collective_timeout"][:_MOST]
     gone: set[int] = set()
     for sighting in seen:
         if sighting.kind not in ("native", "python", "fatal_signal", "message") or sighting.role is not None:
@@ -63,14 +65,8 @@ def explain_waiting(seen: list[Sighting], events: Sequence[Event]) -> None:
 def explain_communication(seen: list[Sighting], order: Order) -> None:
     """An NCCL exception that only says "unhandled system error" gets the library's own words as its root: its warning before, or
     the lines behind (in a newest-first log: above)."""
-    warnings = [
-        s
-        for s in seen
-        if s.kind == "message"
-        and s.events[0].kind is EventKind.COMMUNICATION
-        and s.role is None
-        and s.level in (None, "WARN", "WARNING", "ERROR")
-    ]
+    warnings = Near(s for s in seen if s.events[0].kind is EventKind.COMMUNICATION and _warns(s))
+    lines = {(s.span.source, n): s for s in seen if s.kind == "message" and s.weight == 2 for n in _numbers(s)}
     for sighting in seen:
         if (sighting.role is not None and not sighting.conditional) or not (
             sighting.kind in ("python", "native") or sighting.typed
@@ -80,36 +76,36 @@ def explain_communication(seen: list[Sighting], order: Order) -> None:
             continue
         if sighting.root_message != sighting.message and sighting.root_message not in ("", "None"):
             continue
-        said = _continuation(sighting, seen, order) or [
-            w for w in warnings if same_process(w, sighting) and w.place < sighting.place and w.message
-        ]
+        said = _continuation(sighting, lines, order)
+        message = "\n".join(s.message for s in said[:4])
+        if not said:
+            before = [w for w in warnings.before(sighting.place, 128) if w.place < sighting.place]
+            own = [w for w in before if w.message and same_process(w, sighting)]
+            # The first warning of the process is the one that the others follow from.
+            said = own[-1:]
+            message = said[0].message if said else ""
         if said:
-            sighting.root_message = (
-                "\n".join(s.message for s in said[:4]) if said[0] not in warnings else said[0].message
-            )
+            sighting.root_message = message
             for other in said[:4]:
                 sighting.events += other.events
                 sighting.spans += other.spans
 
 
-def _continuation(sighting: Sighting, seen: Sequence[Sighting], order: Order) -> list[Sighting]:
+def _warns(sighting: Sighting) -> bool:
+    return sighting.kind == "message" and sighting.role is None and sighting.level in (None, "WARN", "WARNING", "ERROR")
+
+
+def _numbers(sighting: Sighting) -> range:
+    return range(sighting.span.first_line, min(sighting.span.last_line, sighting.span.first_line + 16) + 1)
+
+
+def _continuation(sighting: Sighting, lines: Mapping[tuple[int, int], Sighting], order: Order) -> list[Sighting]:
     """Loose error lines that go on where the exception's line ends."""
     backwards = order.backwards(sighting.span.source)
     found: list[Sighting] = []
     place = sighting.span.first_line if backwards else sighting.span.last_line
     for step in range(1, 7):
-        number = place - step if backwards else place + step
-        line = next(
-            (
-                s
-                for s in seen
-                if s.kind == "message"
-                and s.weight == 2
-                and s.span.source == sighting.span.source
-                and s.span.first_line <= number <= s.span.last_line
-            ),
-            None,
-        )
+        line = lines.get((sighting.span.source, place - step if backwards else place + step))
         if line is None or line is sighting:
             continue
         if line.role is not None or (line.typed and not (line.type or "").startswith("nccl")):

@@ -10,8 +10,10 @@ import re
 
 from forensics.ingest.pattern import Pattern
 from forensics.model.verdict import CausalRole
-from forensics.verdict.sighting import Sighting, close, same_process
+from forensics.verdict.sighting import Near, Sighting, close, same_process
 
+#: sightings that are looked at on each side of one
+_MOST = 256
 _ASSERT_SEEN = Pattern(
     r"device-side assert(?!ions)|unspecified launch failure|illegal instruction|LAUNCH_FAILED|hipErrorLaunchFailure",
     re.I,
@@ -37,16 +39,13 @@ def join_asserts(seen: list[Sighting]) -> list[Sighting]:
     """The assertion printed by the device and the traceback or abort in which it surfaced."""
     asserts = [s for s in seen if s.kind == "device_assert" and not s.chain]
     gone: set[int] = set()
+    near = Near(s for s in seen if s.kind in ("python", "native") and any(_ASSERT_SEEN.search(t) for t in s.texts))
     for sighting in asserts:
         said = sighting.root_message
         surfaced = [
             s
-            for s in seen
-            if s is not sighting
-            and id(s) not in gone
-            and s.kind in ("python", "native")
-            and same_process(s, sighting)
-            and any(_ASSERT_SEEN.search(t) for t in s.texts)
+            for s in near.around(sighting.place, _MOST)
+            if s is not sighting and id(s) not in gone and s.kind in ("python", "native") and same_process(s, sighting)
         ]
         surfaced.sort(key=lambda s: (s.kind != "python", abs(s.span.first_line - sighting.span.first_line)))
         if not surfaced:
@@ -76,16 +75,15 @@ def _phrase(sighting: Sighting) -> str | None:
 def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
     """The same device error printed by the watchdog, by `terminate` and by the traceback of one process."""
     gone: set[int] = set()
-    told = [
-        (s, _phrase(s))
-        for s in seen
-        if (s.kind in ("python", "device_assert") or s.typed) and (s.role is None or s.typed)
-    ]
+    told = [s for s in seen if (s.kind == "python" or s.typed) and (s.role is None or s.typed)]
+    near: dict[str, Near] = {}
+    for said in _DEVICE_PHRASES:
+        near[said] = Near(s for s in told if _phrase(s) == said)
     for sighting in seen:
         phrase = _phrase(sighting) if sighting.kind == "native" and sighting.role is None else None
         if phrase is None:
             continue
-        homes = [s for s, said in told if said == phrase and s.kind != "device_assert" and same_process(s, sighting)]
+        homes = [s for s in near[phrase].around(sighting.place, _MOST) if same_process(s, sighting)]
         exact = [s for s in homes if s.rank is not None and sighting.rank is not None] or (
             homes if len(homes) == 1 or sighting.rank is None else []
         )
@@ -106,10 +104,12 @@ def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
 def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:
     """The runtime's word on an aborted queue and the program's abort over it: one failure, whose root is the runtime's word."""
     gone: set[int] = set()
-    faults = [s for s in seen if s.type == "Memory access fault" and s.role is None]
+    faults = [s for s in seen if s.type == "Memory access fault" and s.role is None][:_MOST]
+    aborts = Near(s for s in seen if s.type == "SIGABRT" and s.kind == "native")
     for sighting in seen:
-        fault = next((f for f in faults if same_process(f, sighting) and close(f, sighting)), None)
-        if fault is not None and sighting.kind == "native" and (sighting.type or "").startswith("HSA_STATUS"):
+        queue = sighting.kind == "native" and (sighting.type or "").startswith("HSA_STATUS")
+        fault = next((f for f in faults if same_process(f, sighting) and close(f, sighting)), None) if queue else None
+        if fault is not None:
             # The queue was aborted because of the fault, whichever of the two was printed first.
             fault.add(sighting)
             gone.add(id(sighting))
@@ -123,13 +123,8 @@ def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:
         abort = next(
             (
                 s
-                for s in seen
-                if s is not sighting
-                and s.type == "SIGABRT"
-                and s.kind == "native"
-                and s.place > sighting.place
-                and same_process(s, sighting)
-                and close(s, sighting)
+                for s in aborts.around(sighting.place)
+                if s is not sighting and s.place > sighting.place and same_process(s, sighting) and close(s, sighting)
             ),
             None,
         )
@@ -148,6 +143,9 @@ def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:
 def join_compilers(seen: list[Sighting]) -> list[Sighting]:
     """What a compiler printed before the exception that says that it failed."""
     gone: set[int] = set()
+    near = Near(
+        s for s in seen if s.kind == "python" and s.role is None and any(_COMPILES.search(t[:4_000]) for t in s.texts)
+    )
     for sighting in seen:
         if (
             sighting.kind != "native"
@@ -158,13 +156,8 @@ def join_compilers(seen: list[Sighting]) -> list[Sighting]:
         home = next(
             (
                 s
-                for s in seen
-                if s.kind == "python"
-                and s.role is None
-                and s.place > sighting.place
-                and same_process(s, sighting)
-                and close(s, sighting)
-                and any(_COMPILES.search(t[:4_000]) for t in s.texts)
+                for s in near.around(sighting.place)
+                if s.place > sighting.place and same_process(s, sighting) and close(s, sighting)
             ),
             None,
         )
@@ -178,15 +171,15 @@ def join_compilers(seen: list[Sighting]) -> list[Sighting]:
 def join_signals(seen: list[Sighting]) -> list[Sighting]:
     """One signal told by two handlers: UCX with the native stack, faulthandler with the Python one."""
     kept: list[Sighting] = []
+    signals: list[Sighting] = []
     for sighting in seen:
         home = None
         if sighting.kind == "fatal_signal":
             home = next(
                 (
                     k
-                    for k in kept
-                    if k.kind == "fatal_signal"
-                    and k.type == sighting.type
+                    for k in signals[-_MOST:]
+                    if k.type == sighting.type
                     and same_process(k, sighting)
                     and close(k, sighting)
                     and not _both_complete(k, sighting)
@@ -195,6 +188,8 @@ def join_signals(seen: list[Sighting]) -> list[Sighting]:
             )
         if home is None:
             kept.append(sighting)
+            if sighting.kind == "fatal_signal":
+                signals.append(sighting)
             continue
         if sighting.frames and home.frames:
             python_first = any(f.file and f.file.endswith(".py") for f in sighting.frames)
@@ -225,7 +220,7 @@ def join_aborts(seen: list[Sighting]) -> list[Sighting]:
             home = next(
                 (
                     k
-                    for k in reversed(kept)
+                    for k in kept[: -_MOST - 1 : -1]
                     if same_process(k, sighting)
                     and (
                         (k.kind in ("native", "device_assert") and k.role is None)

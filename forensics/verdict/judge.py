@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forensics.ingest.intake import Intake
-from forensics.model.event import Event
+from forensics.model.event import Event, EventKind
 from forensics.model.knowledge import Facts
 from forensics.model.source import Evidence, Span
 from forensics.model.verdict import (
@@ -143,6 +143,7 @@ def _of_hang(chosen: Analysis, quotes: Quotes) -> tuple[Evidence, ...]:
 
 def _failures(chosen: Analysis, facts: Facts, quotes: Quotes) -> list[Failure]:
     found = []
+    lifecycle = [event for event in chosen.run.events if event.kind is EventKind.LIFECYCLE]
     for group in chosen.cast.groups[:_MOST_FAILURES]:
         rank = chosen.owner if group is chosen.cast.primary else None
         found.append(
@@ -151,7 +152,7 @@ def _failures(chosen: Analysis, facts: Facts, quotes: Quotes) -> list[Failure]:
                 chosen.cast.role(group),
                 chosen.cast.why.get(id(group), ""),
                 facts,
-                chosen.run.events,
+                lifecycle,
                 quotes,
                 rank,
             )

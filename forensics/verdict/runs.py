@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from forensics.ingest.intake import Intake
 from forensics.model.event import EventKind, ProcessExit
 from forensics.model.knowledge import Facts
-from forensics.model.source import Evidence, Rank
+from forensics.model.source import Evidence, Note, Rank
 from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status
 from forensics.verdict.category import Judgement, categorize
 from forensics.verdict.consequences import cascades_of, mark
@@ -34,6 +34,10 @@ _WAITED = frozenset((Category.HANG_OR_WATCHDOG,))
 
 #: kinds of failure that a process does not survive
 _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
+
+
+#: error reports of a run that are compared with each other
+_MOST_SIGHTINGS = 4_000
 
 
 @dataclass(slots=True)
@@ -62,7 +66,7 @@ def analyse(
 ) -> Analysis:
     """Concludes one run."""
     hang = explain_hang(run.events, intake.activity, facts.world_size)
-    seen = _sightings(run, findings, quotes)
+    seen = _fewer(_sightings(run, findings, quotes), intake)
     if hang is not None and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
     groups = fold(join(seen, run.events, order))
@@ -110,6 +114,19 @@ def analyse(
         exits=_exits(run),
         findings=findings,
     )
+
+
+def _fewer(seen: list[Sighting], intake: Intake) -> list[Sighting]:
+    """All of them, or of very many the first and the last: a log that repeats an error for hours is judged by its beginning
+    and its end."""
+    if len(seen) <= _MOST_SIGHTINGS:
+        return seen
+    half = _MOST_SIGHTINGS // 2
+    left = len(seen) - 2 * half
+    intake.notes.append(
+        Note("verdict", f"{left} of {len(seen)} error reports in the middle of the log were not compared")
+    )
+    return [*seen[:half], *seen[-half:]]
 
 
 def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes) -> list[Sighting]:

@@ -6,6 +6,8 @@ Event(PYTHON, rank TP1, chain KeyError -> RuntimeError) -> Sighting(kind="python
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -261,3 +263,21 @@ def same_process(one: Sighting, other: Sighting) -> bool:
 def close(one: Sighting, other: Sighting) -> bool:
     """True where two sightings stand near enough to be two tellings of one crash."""
     return one.span.source == other.span.source and abs(one.span.first_line - other.span.first_line) < _NEAR
+
+
+class Near:
+    """Sightings by their place, for looking around one of them without walking through all."""
+
+    def __init__(self, seen: Iterable[Sighting]) -> None:
+        self._seen = sorted(seen, key=lambda s: s.place)
+        self._places = [s.place for s in self._seen]
+
+    def around(self, place: tuple[int, int], count: int = 64) -> list[Sighting]:
+        """At most `count` sightings on each side of a place, in log order."""
+        middle = bisect_right(self._places, place)
+        return self._seen[max(0, middle - count) : middle + count]
+
+    def before(self, place: tuple[int, int], count: int = 64) -> list[Sighting]:
+        """At most `count` sightings that begin at or above a place, the nearest first."""
+        middle = bisect_right(self._places, place)
+        return self._seen[max(0, middle - count) : middle][::-1]
