@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from forensics.cli.offer import offered
 from forensics.cli.output import colored, emit, let_go_of_stdout
 from forensics.errors import ExitCode, UsageError
 from forensics.report import FORMATS, render
 
 if TYPE_CHECKING:
     from forensics.model.verdict import Incident
+    from forensics.report.blocks import ReproOffer
 
 #: what a file name asks for where --format is not given
 SUFFIXES = {
@@ -134,7 +134,7 @@ def analyze(
             explain=explain,
             brief=quiet,
             color=colored(color, output),
-            repro=offered(found, with_script=format_ == "html"),
+            repro=_offer(found, with_script=format_ == "html") if explain or format_ != "console" else None,
             redact=redact,
         )
         emit(text.encode("utf-8", "replace"), output)
@@ -158,7 +158,6 @@ def _analyzed(
     from forensics.ingest import ReadOptions
     from forensics.pipeline import analyze as run
 
-    _collect_less()
     with Progress(silent=quiet) as progress:
         return run(
             list(paths) or ["-"],
@@ -170,6 +169,13 @@ def _analyzed(
             incident=incident,
             read_options=ReadOptions(on_progress=progress.callback),
         )
+
+
+def _offer(found: Incident, with_script: bool) -> ReproOffer:
+    """The repro floor's plan; it costs more than the whole console report, so that one does without."""
+    from forensics.cli.offer import offered
+
+    return offered(found, with_script)
 
 
 def exit_code(found: Incident) -> int:
@@ -211,10 +217,3 @@ def _time(text: str | None, option: str) -> float | None:
             f"{option} {text!r} is no time I can read", help="write it as 2026-11-29T20:10:00, 20:10:00, or in seconds"
         ) from None
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-
-
-def _collect_less() -> None:
-    """Parsed records live until the end: the cyclic collector would walk them again and again for nothing."""
-    import gc
-
-    gc.set_threshold(200_000, 50, 50)

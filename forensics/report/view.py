@@ -5,11 +5,16 @@ view(incident).sections[0] -> Section("what", "What failed", (Pairs((("What", "R
 
 from __future__ import annotations
 
+import os
+
 from forensics.model.verdict import Incident
-from forensics.report import answer, failures, machine, ranks, triage
+from forensics.report import answer, failures, machine, ranks
 from forensics.report.blocks import Paragraph, ReproOffer, Section, View
 from forensics.report.naming import STATUS_MARKS, Names
 from forensics.report.text import one_line, visible
+
+#: of the file with a person's notes beside a log (see `triage`)
+SUFFIX = ".triage.json"
 
 
 def view(incident: Incident, repro: ReproOffer | None = None) -> View:
@@ -29,7 +34,7 @@ def view(incident: Incident, repro: ReproOffer | None = None) -> View:
         failures.evidence(incident, names),
         answer.certainty(incident),
         answer.others(incident, names),
-        triage.section(tuple(source.name for source in names.sources[:50])),
+        _notes(tuple(source.name for source in names.sources[:50])),
         answer.unread(incident),
         ranks.timeline(incident, names),
         failures.failures(incident, names),
@@ -58,3 +63,12 @@ def _repro(offer: ReproOffer | None) -> Section | None:
         return None
     told = f"recipe {offer.recipe}" + (f"; {one_line(offer.reason, 300)}" if offer.reason else "")
     return Section("repro", "Repro", (Paragraph(told),), detail=True)
+
+
+def _notes(logs: tuple[str, ...]) -> Section | None:
+    """What a person wrote beside these logs; most have nothing, and that costs one look each."""
+    if not any(os.path.exists(f"{log}{SUFFIX}") for log in logs if log != "-") and not os.path.exists(f"stdin{SUFFIX}"):
+        return None
+    from forensics.report.triage import section
+
+    return section(logs)
