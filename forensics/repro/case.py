@@ -6,16 +6,17 @@ case_of_report({"schema": "forensics-report/1", …}) -> Case(category="arch_mis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from forensics.errors import UsageError
 from forensics.model import Failure, Incident
+from forensics.model.record import record
 
 _MOST_TEXTS = 400
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """A piece of the log. source: the input's name; line: its first line (1-based), None where not known."""
 
@@ -24,7 +25,7 @@ class Text:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Case:
     """A failure, as far as repro is concerned. messages: innermost cause first; symbols: functions, files and kernel names on the
     way; texts: where parameters are looked for, nearest to the failure first; sm: of the log's GPU; fingerprint: of the failure."""

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from forensics.model.record import record
 from forensics.repro.case import Case, Text
 from forensics.repro.recipe import ParameterSpec, Recipe, Sign, Source, load_recipes
 
 _LONGEST_TEXT = 4000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """A recipe that answers a case. sign: the words that it was recognised by, None where only the op is known; why: in words."""
 
@@ -24,7 +24,7 @@ class Choice:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """A value that enters the script. origin: log, setting, default, sign or given; line: 1-based, where the log has it."""
 
@@ -47,7 +47,7 @@ def _sign_of(recipe: Recipe, case: Case) -> tuple[Sign | None, int]:
         for sign in recipe.signs:
             if sign.categories and case.category not in sign.categories:
                 continue
-            if any(sign.pattern.search(text[:_LONGEST_TEXT]) for text in texts):
+            if any(sign.regex.search(text[:_LONGEST_TEXT]) for text in texts):
                 return sign, worth
     return None, 0
 
@@ -56,14 +56,14 @@ def rate(recipe: Recipe, case: Case) -> Choice | None:
     """How well one recipe answers a case, None where it does not."""
     if recipe.categories and case.category not in recipe.categories:
         return None
-    sign, worth = _sign_of(recipe, case)
     symbol = next((word for word in recipe.symbols if any(word in name for name in case.symbols)), None)
     if symbol is None:
         symbol = next((word for word in recipe.symbols if any(word in message for message in case.messages)), None)
     family = next((name for name in recipe.families if name in case.families), None)
+    if (recipe.symbols or recipe.families) and symbol is None and family is None:
+        return None
+    sign, worth = _sign_of(recipe, case)
     if recipe.symbols or recipe.families:
-        if symbol is None and family is None:
-            return None
         worth += 30 if symbol else 20
     elif sign is None:
         return None
@@ -111,9 +111,10 @@ def _converted(raw: str, spec: ParameterSpec, source: Source) -> Any:
 def _seen(spec: ParameterSpec, case: Case) -> Parameter | None:
     for source in spec.sources:
         places: list[tuple[Text, str]] = []
-        if source.pattern is not None:
+        regex = source.regex
+        if regex is not None:
             for text in case.texts:
-                if found := source.pattern.search(text.text[:_LONGEST_TEXT]):
+                if found := regex.search(text.text[:_LONGEST_TEXT]):
                     places.append((text, found[1] if found.re.groups else found[0]))
                     break
         for kind, table in ((source.setting, case.settings), (source.fact, case.facts)):

@@ -73,7 +73,7 @@ def judge(plan: Plan, result: Mapping[str, Any], output: str) -> tuple[bool, str
     names = [_short(name) for name in (seen.root_type, seen.type, error.get("root_type"), error.get("type")) if name]
     there = _short(case.root_type or case.type)
     message = (
-        bool(plan.sign.pattern.search(f"{seen.root_type}: {seen.root_message}\n{output}"))
+        bool(plan.sign.regex.search(f"{seen.root_type}: {seen.root_message}\n{output}"))
         if plan.sign
         else masked(case.root_message)[:300] in masked(output)
     )

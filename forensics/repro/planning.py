@@ -6,11 +6,12 @@ plan(incident).contract -> {"recipe": "triton-shared-memory", "runnable": true, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from forensics.errors import UsageError
 from forensics.model import Incident
+from forensics.model.record import record
 from forensics.repro.case import Case, Text, case_of_incident, case_of_report
 from forensics.repro.choose import Choice, Parameter, choose, parameters, rate
 from forensics.repro.masking import masked
@@ -20,7 +21,7 @@ from forensics.repro.recipe import ParameterSpec, Recipe, Sign, recipe_of
 _SAME_TYPE = (("AcceleratorError", "RuntimeError"), ("OutOfMemoryError", "RuntimeError"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """A recipe with its parameters for one failure. why: how the recipe was chosen; log_sha256: of the input's bytes, "" unknown."""
 
@@ -60,7 +61,7 @@ class Plan:
         if self.sign is not None:
             known |= {
                 "sign": self.sign.id,
-                "patterns": [self.sign.pattern.pattern],
+                "patterns": [self.sign.pattern],
                 "hang": self.sign.hang,
                 "signal": self.sign.signal,
             }

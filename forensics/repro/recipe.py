@@ -7,40 +7,51 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from forensics import data
 from forensics.errors import ForensicsError
+from forensics.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sign:
     """Words that mean: this op failed in this way. pattern: over messages and output; types: exception names without modules;
     signal: the child dies of it; hang: it does not come back; category: the report's word for it; parameters: implied by it."""
 
     id: str
-    pattern: re.Pattern[str]
+    pattern: str
     types: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     signal: str | None = None
     hang: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is asked for: a report plans with one recipe of many."""
+        return re.compile(self.pattern)
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Source:
     """Where a parameter's value may stand: a pattern whose group 1 is the value, or a setting's canonical name; values: the log's
     word -> the parameter's; scale: factor for numbers."""
 
-    pattern: re.Pattern[str] | None = None
+    pattern: str | None = None
     setting: str | None = None
     fact: str | None = None
     values: dict[str, Any] = field(default_factory=dict)
     scale: float = 1
 
+    @property
+    def regex(self) -> re.Pattern[str] | None:
+        """The pattern, compiled when it is asked for."""
+        return re.compile(self.pattern) if self.pattern is not None else None
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class ParameterSpec:
     """One parameter. why: of the default; minimum, maximum: of numbers; choices: of words; shrink: "", "step" or "double" (minimize);
     multiple: numbers are rounded up to a multiple of it."""
@@ -67,7 +78,7 @@ class ParameterSpec:
         return not isinstance(value, str)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variant:
     """One backend or form of the op for --compare. name "as-logged" is the failing one."""
 
@@ -76,7 +87,7 @@ class Variant:
     setting: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recipe:
     """One op family. device: "cuda" or "cpu"; sms: where the op is supported, empty for any; gpu_matters: only the log's GPU will do;
     requires: importable modules; libraries: distributions whose versions are printed; unsafe: why it may wedge a node, or "";
@@ -109,9 +120,8 @@ class Recipe:
 
 
 def _source(row: dict[str, Any]) -> Source:
-    pattern = row.get("pattern")
     return Source(
-        pattern=re.compile(pattern) if pattern else None,
+        pattern=row.get("pattern"),
         setting=row.get("setting"),
         fact=row.get("fact"),
         values=row.get("values", {}),
@@ -136,7 +146,7 @@ def _parameter(row: dict[str, Any]) -> ParameterSpec:
 def _sign(row: dict[str, Any]) -> Sign:
     return Sign(
         id=row["id"],
-        pattern=re.compile(row["pattern"]),
+        pattern=row["pattern"],
         types=tuple(row.get("types", ())),
         categories=tuple(row.get("categories", ())),
         signal=row.get("signal"),
@@ -153,8 +163,9 @@ _PLAIN = (
 _KNOWN = {*_TUPLES, *_PLAIN, "signs", "variants", "parameters"}
 
 
-def read(row: dict[str, Any], where: str) -> Recipe:
-    """One recipe from its TOML content. Raises ForensicsError with the file's name where the row is not sound."""
+def read(row: dict[str, Any], where: str, *, patterns: bool = True) -> Recipe:
+    """One recipe from its TOML content. patterns: compile them all, to find a broken one now. Raises ForensicsError with the
+    file's name where the row is not sound."""
     unknown = sorted(set(row) - _KNOWN)
     try:
         if unknown:
@@ -170,6 +181,9 @@ def read(row: dict[str, Any], where: str) -> Recipe:
         for spec in recipe.parameters:
             if not spec.accepts(spec.default):
                 raise ValueError(f"parameter {spec.name}: its default {spec.default!r} is not acceptable")
+        if patterns:
+            for sign in recipe.signs:
+                re.compile(sign.pattern)
         if recipe.variants[0].name != "as-logged":
             raise ValueError("the first variant is called as-logged")
         return recipe
@@ -179,8 +193,8 @@ def read(row: dict[str, Any], where: str) -> Recipe:
 
 @functools.cache
 def load_recipes() -> tuple[Recipe, ...]:
-    """All shipped recipes, sorted by file name."""
-    return tuple(read(row, where) for where, row in data.folder("recipes"))
+    """All shipped recipes, sorted by file name. Their patterns are checked by the tests, not by every user."""
+    return tuple(read(row, where, patterns=False) for where, row in data.folder("recipes"))
 
 
 def recipe_of(id: str) -> Recipe | None:
