@@ -9,7 +9,7 @@ In: a class with annotated fields and defaults. Out: the class with slots, compa
     -> Span(0, 812), replace(Span(0, 812), source=1), Span(0, 812) == Span(0, 812)
 
 A start on a small log defines more than a hundred records; the standard decorator compiles six methods for each. Here only
-`__init__` is compiled, the others are shared. `dataclasses.replace`, `fields` and `asdict` work.
+`__init__` is compiled, when it is first called; the others are shared. `dataclasses.replace`, `fields` and `asdict` work.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def record(cls: type[T]) -> type[T]:
     made._defaults = kept
     made._values = _getter(names)
     made.__dataclass_fields__ = _Fields(names, given, kept)
-    made.__init__ = _init(names, kept)
+    made.__init__ = _first_init(made, names, kept)
     for name, method in _SHARED.items():
         if name not in cls.__dict__:
             setattr(made, name, method)
@@ -54,6 +54,17 @@ def _getter(names: tuple[str, ...]) -> Any:
         one = attrgetter(names[0])
         return staticmethod(lambda self: (one(self),))
     return staticmethod(lambda self: ())
+
+
+def _first_init(cls: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
+    """Compiles the real `__init__` when the first instance is made: most starts make none of most records."""
+
+    def __init__(self: Any, *args: Any, **named: Any) -> None:
+        real = _init(names, defaults)
+        cls.__init__ = real
+        real(self, *args, **named)
+
+    return __init__
 
 
 def _init(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
