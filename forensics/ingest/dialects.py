@@ -127,6 +127,12 @@ class Table:
         return Peeled(line[at:], captures, " ".join(axes), tuple(used), rank_at)
 
 
+@lru_cache(maxsize=64)
+def table_of(weak: frozenset[str] = frozenset()) -> Table:
+    """The table with these weak rows, made once."""
+    return Table(weak)
+
+
 def _first(
     group: tuple[Dialect, ...], line: str, at: int, used: list[str]
 ) -> tuple[Dialect | None, re.Match[str] | None]:
@@ -146,6 +152,7 @@ def _first(
     return None, None
 
 
+@lru_cache(maxsize=512)
 def _letters(starts: str) -> str:
     """The characters of a `starts` value, ranges written out."""
     out = ""
@@ -203,13 +210,18 @@ def _lookup(content: dict[str, Any], paths: list[str]) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1)
+def _weak_rows() -> list[tuple[Dialect, frozenset[str]]]:
+    return [(row, frozenset(_letters(row.starts))) for row in rows() if row.weak]
+
+
 def votes(lines: list[str]) -> frozenset[str]:
     """Ids of the weak rows that at least half of these lines carry (and at least three of them)."""
     sample = [line for line in lines if line.strip()]
     sample = sample[:: max(1, len(sample) // _VOTERS)]
     if len(sample) < 3:
         return frozenset()
-    weak = [(row, frozenset(_letters(row.starts))) for row in rows() if row.weak]
+    weak = _weak_rows()
     strong: Table | None = None
     counts: dict[str, int] = {}
     for line in sample:
@@ -218,7 +230,7 @@ def votes(lines: list[str]) -> frozenset[str]:
             found = row.match(line, 0) if line[0] in starts else None
             if found is None or found.end() == 0:
                 if rest is None:
-                    strong = strong or Table()
+                    strong = strong or table_of()
                     rest = strong.peel(line).text
                 found = row.match(rest, 0) if rest != line and rest[:1] in starts else None
             if found is not None and found.end() > 0:

@@ -22,6 +22,8 @@ _DEEPEST = 3
 #: a zip that cannot be sought (a pipe) is held in memory up to this size
 _ZIP_IN_MEMORY = 256 * 1024 * 1024
 _BLOB_CAP = 256 * 1024 * 1024
+#: control bytes that no text has: all below the space but NUL, tab, line ends and ESC
+_CONTROL = bytes([*range(1, 9), *range(14, 27), *range(28, 32)])
 _PICKLE = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 
 
@@ -211,7 +213,7 @@ def _is_binary(head: bytes, encoding: str) -> bool:
     if encoding.startswith(("utf-16", "utf-32")) or not head:
         return False
     sample = head[:2048]
-    control = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in sample if byte)
+    control = len(sample) - len(sample.translate(None, _CONTROL))
     return control > max(len(sample) * 0.05, 12) or (
         sample.count(0) > len(sample) * 0.5 and sample.strip(b"\0") != b"" and control > 0
     )

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from forensics.ingest.clock import ClockWatch, moment, with_year
 from forensics.ingest.decode import visible
-from forensics.ingest.dialects import Table, votes
+from forensics.ingest.dialects import table_of, votes
+from forensics.ingest.learned import learn
 from forensics.ingest.ranks import global_numbers, rank_of, stream_of
 from forensics.model.source import LogLine, Rank
 
@@ -29,7 +30,7 @@ _SAMPLE = 400
 class LineMaker:
     """Makes the lines of one source. default_rank: what the file's name says, for lines that say nothing."""
 
-    __slots__ = ("_default", "_quoted", "_source", "_table", "lines", "watch")
+    __slots__ = ("_default", "_learned", "_quoted", "_source", "_table", "lines", "watch")
 
     def __init__(self, source: int, default_rank: Rank | None = None, sample: Iterable[str] = ()) -> None:
         self._source = source
@@ -38,7 +39,9 @@ class LineMaker:
         self._quoted = _is_quoted(head)
         if self._quoted:
             head = [_unquote(text) for text in head]
-        self._table = Table(votes(head))
+        self._table = table_of(votes(head))
+        framed = [text for text in head if 'File "' in text or "Traceback" in text]
+        self._learned = learn(self._table.peel(text).text for text in framed) if framed else None
         self.watch = ClockWatch()
         self.lines: list[LogLine] = []
 
@@ -59,6 +62,9 @@ class LineMaker:
         else:
             head = self._table.peel(line)
             body = head.text
+        if self._learned is not None:
+            prefix = self._learned.match(body)
+            body = body[prefix.end() :] if prefix is not None else body
         captures = head.captures
         if not captures and not head.axes:
             rank = self._default

@@ -9,7 +9,7 @@ every writer known by then a search backwards from the block's end finds its lat
 from __future__ import annotations
 
 from forensics.ingest.decode import plain, text_of
-from forensics.ingest.dialects import Table
+from forensics.ingest.dialects import table_of
 from forensics.ingest.ranks import rank_of
 
 #: lines at a block's end that are asked who wrote them; far more at the very first block
@@ -26,7 +26,7 @@ class Pulse:
     __slots__ = ("_blocks", "_table", "_tokens", "first", "last")
 
     def __init__(self) -> None:
-        self._table = Table()
+        self._table = table_of()
         self._tokens: dict[bytes, int] = {}  # token -> block in which it was last seen
         self._blocks = 0
         self.first: dict[bytes, tuple[int, bytes]] = {}

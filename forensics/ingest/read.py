@@ -15,7 +15,7 @@ from forensics.ingest.files import Shares, read_all, take_one
 from forensics.ingest.inputs import names_of, open_all
 from forensics.ingest.intake import Intake
 from forensics.ingest.options import DEFAULT, ReadOptions
-from forensics.ingest.wants import Wants
+from forensics.ingest.wants import wants_of
 from forensics.model.source import Skipped
 
 
@@ -27,7 +27,7 @@ def read(
     inputs: paths of files, folders and archives, glob patterns, "-" for standard input, or bytes. What cannot be read is named
     in `Intake.skipped`. Raises ForensicsError (exit code 4) where nothing at all can be read.
     """
-    wants = Wants(anchors, options.engine)
+    wants = wants_of(tuple(anchors), options.engine)
     given = list(inputs)
     missed: list[Skipped] = []
     names = names_of([item for item in given if not isinstance(item, bytes)], missed)
@@ -47,7 +47,7 @@ def read(
 def from_text(text: str, name: str = "log", anchors: Iterable[Anchor] = ()) -> Intake:
     """Every line of a text, for tests and for callers that have the text already. marks for the given anchors."""
     options = ReadOptions(whole_below=1 << 62)
-    wants = Wants(anchors, options.engine)
+    wants = wants_of(tuple(anchors), options.engine)
     assembly = Assembly(wants.literals, options, [name])
     for opened in open_all([text.encode("utf-8", "surrogateescape")], options, assembly.skipped):
         opened.name = name

@@ -70,10 +70,12 @@ _spare: list[bytearray] = []
 
 
 def _buffer() -> bytearray:
-    """The one buffer, used again by the next source."""
-    if not _spare or len(_spare[0]) != CONTEXT + CHUNK:
-        _spare[:] = [bytearray(CONTEXT + CHUNK)]
-    return _spare[0]
+    """A buffer for one scan, that of the last one where nobody has it."""
+    try:
+        buf = _spare.pop()
+    except IndexError:
+        return bytearray(CONTEXT + CHUNK)
+    return buf if len(buf) == CONTEXT + CHUNK else bytearray(CONTEXT + CHUNK)
 
 
 def scan(
@@ -149,6 +151,8 @@ def scan(
             first -= 1
         if at < base:
             retainer.keep_tail(first, bytes(buf[at:base]))
+    view.release()
+    _spare.append(buf)
     return result
 
 

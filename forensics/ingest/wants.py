@@ -5,7 +5,9 @@ Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).windows -> [(1
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Iterable
+from functools import lru_cache
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.engine import Engine, engine
@@ -43,3 +45,13 @@ class Wants:
         if self._engine is None:
             self._engine = engine(self.literals, self._kind)
         return self._engine
+
+
+def wants_of(anchors: tuple[Anchor, ...], kind: str = "auto") -> Wants:
+    """The same anchors, the same engine: a process that reads many logs builds it once for each of its threads."""
+    return _kept(anchors, kind, get_ident())
+
+
+@lru_cache(maxsize=4)
+def _kept(anchors: tuple[Anchor, ...], kind: str, thread: int) -> Wants:
+    return Wants(anchors, kind)

@@ -155,5 +155,14 @@ def damaged(chance: Random, data: bytes) -> bytes:
 
 def log(chance: Random) -> bytes:
     """One small log."""
-    parts = [_rank(chance, rank) for rank in range(chance.choice((1, 1, 2, 2, 4, 8)))]
-    return damaged(chance, ("\n".join(woven(chance, parts)) + chance.choice(("", "\n"))).encode("utf-8", "surrogateescape"))
+    return _made(chance, [_rank(chance, rank) for rank in range(chance.choice((1, 1, 2, 2, 4, 8)))])
+
+
+def tiny(chance: Random) -> bytes:
+    """One log of a few lines: a failure or two, so that very many can be tried."""
+    return _made(chance, [_rank(chance, rank)[:12] for rank in range(chance.choice((1, 1, 1, 2)))])
+
+
+def _made(chance: Random, parts: list[Lines]) -> bytes:
+    text = "\n".join(woven(chance, parts)) + chance.choice(("", "\n"))
+    return damaged(chance, text.encode("utf-8", "surrogateescape"))
