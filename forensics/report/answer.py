@@ -11,6 +11,16 @@ from forensics.report.blocks import Block, Item, Items, Pairs, Paragraph, ReproO
 from forensics.report.naming import CONFIDENCE, Names, frame_place
 from forensics.report.text import counted, listed, one_line, places, size, visible, words
 
+#: what torch adds to every CUDA or HIP error (c10/cuda/CUDAException.cpp, CUDAMiscFunctions.cpp): true, and the same each time
+_BOILERPLATE = (
+    "Search for `",
+    "CUDA kernel errors might be",
+    "HIP kernel errors might be",
+    "For debugging consider passing",
+    "Compile with `TORCH_USE_",
+    "Device-side assertion tracking was not",
+)
+
 
 def what(incident: Incident, names: Names) -> Section | None:
     """What, where, when, on what."""
@@ -32,7 +42,8 @@ def what(incident: Incident, names: Names) -> Section | None:
 
 def _raised(type_: str | None, message: str, limit: int) -> str:
     """The innermost exception is what failed; what was raised last is only how it was seen."""
-    return one_line(f"{type_}: {message}" if type_ and message else (type_ or message or "no message"), limit)
+    told = " ".join(line for line in message.split("\n") if not line.lstrip().startswith(_BOILERPLATE)).strip()
+    return one_line(f"{type_}: {told}" if type_ and told else (type_ or told or "no message"), limit)
 
 
 def _where(incident: Incident, primary: Failure, names: Names) -> list[tuple[str, str]]:
@@ -108,7 +119,7 @@ def why(incident: Incident, names: Names) -> Section | None:
         if one.explanation:
             told = told.replace(one.explanation.strip(), "")
     parts = [" ".join(visible(part).split()) for part in told.split("\n\n")]
-    if verdict.culprit_note and verdict.culprit_note.strip() not in verdict.explanation:
+    if verdict.culprit_note and verdict.culprit_note.strip(" .").lower() not in verdict.explanation.lower():
         parts.append(visible(verdict.culprit_note))
     blocks: list[Block] = [Paragraph(part) for part in dict.fromkeys(parts) if part]
     return Section("why", "Why", tuple(blocks)) if blocks else None

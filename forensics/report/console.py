@@ -11,15 +11,8 @@ Log text is put into `Text` objects and never read as markup. Roles and levels a
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table as Grid
-from rich.text import Text
+from collections.abc import Sequence
 
 from forensics.report.blocks import (
     Block,
@@ -38,6 +31,7 @@ from forensics.report.blocks import (
     Timeline,
     View,
 )
+from forensics.report.layout import Line, Text, ansi, beside, cells, plain, table
 from forensics.report.text import places
 
 #: lines are hard to follow beyond this
@@ -86,47 +80,49 @@ def write(
     view: View, *, explain: bool = False, brief: bool = False, color: bool = False, width: int | None = None
 ) -> str:
     """The report as text. brief: the verdict's line only; explain: also the sections of detail, nothing shortened."""
-    console = Console(
-        file=io.StringIO(),
-        width=max(40, min(width or _columns(), WIDEST)),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    with console.capture() as captured:
-        if brief:
-            console.print(Text(f"{view.status} {view.category} ({view.confidence}): {view.title}"), soft_wrap=True)
-        else:
-            show(view, console, explain=explain)
-    text = captured.get()
-    return text if color else "\n".join(line.rstrip() for line in text.split("\n"))
+    if brief:
+        lines = Text(f"{view.status} {view.category} ({view.confidence}): {view.title}").lines()
+    else:
+        lines = laid_out(view, max(40, min(width or _columns(), WIDEST)), explain=explain)
+    return ansi(lines) if color else plain(lines)
 
 
-def show(view: View, console: Console, *, explain: bool = False) -> None:
-    """Prints the report on a console of rich."""
-    console.print(_headline(view))
-    console.print()
+def laid_out(view: View, width: int, *, explain: bool = False) -> list[Line]:
+    """The whole report in lines of at most `width` columns."""
+    lines = [*_headline(view, width), []]
     for section in view.sections:
         if section.detail:
             if explain:
-                console.print()
-                console.print(Text(section.title, style="bold underline"))
-                console.print(Padding(renderable(section), (0, 0, 0, 2)))
+                lines += [[], *Text(section.title, "bold underline").lines(width)]
+                lines += [[("  ", ""), *line] for line in section_lines(section, width - 2, whole=True)]
         else:
             if section.id in APART:
-                console.print()
-            console.print(_section(section, whole=explain))
+                lines.append([])
+            lines += margin_lines(section, width, whole=explain)
     if not explain and any(section.detail for section in view.sections):
         told = ", ".join(section.id for section in view.sections if section.detail)
-        console.print(Text(f"\n--explain adds: {told}", style="dim"))
+        lines += Text(f"\n--explain adds: {told}", "dim").lines(width)
+    return lines
 
 
-def renderable(section: Section, *, margin: bool = False) -> RenderableType:
-    """A section for another face of rich's family; margin: its name to the left, as on the console."""
-    return _section(section, whole=False) if margin else Group(*_blocks(section.blocks, whole=True))
+def section_lines(section: Section, width: int, *, whole: bool) -> list[Line]:
+    """A section without its title. whole: nothing shortened."""
+    return [line for block in section.blocks for line in _block(block, width, whole)]
+
+
+def margin_lines(section: Section, width: int, *, whole: bool) -> list[Line]:
+    """A section with its name in the margin at the left, its blocks at the right."""
+    lines: list[Line] = []
+    room = width - MARGIN - 1
+    name = (section.short or section.title)[:MARGIN]
+    for block in section.blocks:
+        if isinstance(block, Pairs) and section.id in ("what", "hang"):
+            for label, value in block.rows:
+                lines += beside(label[:MARGIN], Text(value).lines(room), MARGIN + 1, "bold")
+            continue
+        lines += beside(name, _block(block, room, whole), MARGIN + 1, "bold")
+        name = ""
+    return lines
 
 
 def _columns() -> int:
@@ -141,7 +137,7 @@ def _columns() -> int:
     return USUAL
 
 
-def _headline(view: View) -> Group:
+def _headline(view: View, width: int) -> list[Line]:
     top = Text()
     top.append(f" {view.mark} {view.status.upper()} ", STATUS_STYLE.get(view.status, "bold"))
     if view.category not in ("none", view.status):
@@ -149,89 +145,67 @@ def _headline(view: View) -> Group:
     if view.status != "healthy":
         top.append("  ")
         top.append(view.confidence, LEVEL_STYLE.get(view.confidence, ""))
-    return Group(top, Text(view.title, "bold"))
+    return [*top.lines(width), *Text(view.title, "bold").lines(width)]
 
 
-def _section(section: Section, whole: bool) -> RenderableType:
-    """A section in the margin's layout: its name left, its blocks right."""
-    grid = Grid.grid(padding=(0, 1, 0, 0), expand=True)
-    grid.add_column(width=MARGIN, no_wrap=True, style="bold")
-    grid.add_column(ratio=1, overflow="fold")
-    name = section.short or section.title
-    for block in section.blocks:
-        if isinstance(block, Pairs) and section.id in ("what", "hang"):
-            for label, value in block.rows:
-                grid.add_row(label[:MARGIN], Text(value))
-            continue
-        grid.add_row(name[:MARGIN], Group(*_blocks((block,), whole)))
-        name = ""
-    return grid
-
-
-def _blocks(blocks: Iterable[Block], whole: bool) -> list[RenderableType]:
-    return [_block(block, whole) for block in blocks]
-
-
-def _block(block: Block, whole: bool) -> RenderableType:
+def _block(block: Block, width: int, whole: bool) -> list[Line]:
     match block:
         case Paragraph(text, tone):
-            return Text(text, TONE_STYLE.get(tone, ""))
+            return Text(text, TONE_STYLE.get(tone, "")).lines(width)
         case Pairs(rows):
-            return _pairs(rows)
+            return _pairs(rows, width)
         case Items():
-            return _items(block, whole)
+            return _items(block, width, whole)
         case Path():
-            return _path(block)
+            return _path(block).lines(width)
         case Strip():
-            return _strip(block)
+            return _strip(block).lines(width)
         case Quotes(quotes):
-            return _quotes(quotes, whole)
+            return _quotes(quotes, width, whole)
         case Stack():
-            return _stack(block)
+            return _stack(block).lines(width)
         case Table(columns, rows):
-            return _table(columns, rows)
+            return table(columns, rows, width)
         case Timeline():
-            return _timeline(block)
+            return _timeline(block).lines(width)
 
 
-def _pairs(rows: Sequence[tuple[str, str]]) -> RenderableType:
-    grid = Grid.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True, style="dim", max_width=24)
-    grid.add_column(overflow="fold")
-    for label, value in rows:
-        grid.add_row(Text(label), Text(value))
-    return grid
+def _pairs(rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    labels = [label if len(label) <= 24 else label[:23] + "…" for label, _ in rows]
+    room = max(map(cells, labels), default=0) + 1
+    lines: list[Line] = []
+    for label, (_, value) in zip(labels, rows, strict=True):
+        lines += beside(label, Text(value).lines(width - room), room, "dim")
+    return lines
 
 
-def _items(block: Items, whole: bool) -> RenderableType:
-    grid = Grid.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True, width=2)
-    grid.add_column(overflow="fold")
+def _items(block: Items, width: int, whole: bool) -> list[Line]:
+    lines: list[Line] = []
     most = len(block.items) if whole else 4
+    room = 3 if len(block.items[:most]) < 10 or not block.ordered else 4
     for number, item in enumerate(block.items[:most], 1):
         fits = item.command is not None and (whole or (number == 1 and len(item.command) <= SHORT_COMMAND))
-        command = item.command if fits else None
-        grid.add_row(f"{number}." if block.ordered else "•", _item(replace(item, command=command)))
+        told = _item(item, item.command if fits else None)
+        lines += beside(f"{number}." if block.ordered else "•", told.lines(width - room), room)
     if len(block.items) > most:
-        grid.add_row("", Text(f"and {len(block.items) - most} more (--explain)", "dim"))
-    return grid
+        lines += beside("", Text(f"and {len(block.items) - most} more (--explain)", "dim").lines(width - room), room)
+    return lines
 
 
-def _item(item: Item) -> Text:
-    text = Text()
-    text.append(item.text, "bold" if item.detail or item.command else "")
+def _item(item: Item, command: str | None) -> Text:
+    text = Text(item.text, "bold" if item.detail or command else "")
     if item.tag:
         text.append(f"  [{item.tag}]", LEVEL_STYLE.get(item.tag, "dim"))
     if item.place:
         text.append(f"  {item.place}", "cyan")
     if item.detail:
         text.append("\n" + item.detail)
-    if item.command:
-        text.append(f"\n$ {item.command}", "green")
+    if command:
+        text.append(f"\n$ {command}", "green")
     return text
 
 
-def _path(block: Path) -> RenderableType:
+def _path(block: Path) -> Text:
     text, owner = Text(), ""
     for step in block.steps:
         if text:
@@ -246,7 +220,7 @@ def _path(block: Path) -> RenderableType:
     return text
 
 
-def _strip(block: Strip) -> RenderableType:
+def _strip(block: Strip) -> Text:
     text = Text()
     if len(block.cells) <= 16:
         for cell in block.cells:
@@ -286,8 +260,8 @@ def _grid_of_marks(block: Strip, text: Text) -> None:
         text.append(f"\n      … {sum(map(len, rows[place:]))} more ranks", "dim")
 
 
-def _quotes(quotes: Sequence[Quote], whole: bool) -> RenderableType:
-    rows: list[RenderableType] = []
+def _quotes(quotes: Sequence[Quote], width: int, whole: bool) -> list[Line]:
+    lines: list[Line] = []
     most = len(quotes) if whole else 3
     for quote in quotes[:most]:
         head = Text(quote.place, "cyan")
@@ -295,11 +269,12 @@ def _quotes(quotes: Sequence[Quote], whole: bool) -> RenderableType:
             head.append(f"  {quote.shows}", "dim")
         if quote.also:
             head.append(f"  also {places((quote.place, *quote.also)).partition(', ')[2]}", "dim")
-        rows.append(head)
-        rows += [_quoted(line, quote.focus, whole) for line in _telling(quote.lines, whole)]
+        lines += head.lines(width)
+        for line in _telling(quote.lines, whole):
+            lines += beside("│", Text(line if whole else _window(line, quote.focus)).lines(width - 2), 2, "dim")
     if len(quotes) > most:
-        rows.append(Text(f"also {places(one.place for one in quotes[most:])}", "dim"))
-    return Group(*rows)
+        lines += Text(f"also {places(one.place for one in quotes[most:])}", "dim").lines(width)
+    return lines
 
 
 def _telling(lines: tuple[str, ...], whole: bool) -> tuple[str, ...]:
@@ -307,14 +282,6 @@ def _telling(lines: tuple[str, ...], whole: bool) -> tuple[str, ...]:
     if whole or len(lines) <= 6:
         return lines
     return (lines[0], f"… {len(lines) - 4} lines …", *lines[-3:])
-
-
-def _quoted(line: str, focus: str, whole: bool) -> RenderableType:
-    grid = Grid.grid()
-    grid.add_column(width=2, no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text("│", "dim"), Text(line if whole else _window(line, focus)))
-    return grid
 
 
 def _window(line: str, focus: str, width: int = 180) -> str:
@@ -328,12 +295,12 @@ def _window(line: str, focus: str, width: int = 180) -> str:
     return ("… " if start else "") + line[start:end] + (" …" if end < len(line) else "")
 
 
-def _stack(block: Stack) -> RenderableType:
+def _stack(block: Stack) -> Text:
     text = Text(f"{block.title}" + (f"  [{block.link}]" if block.link else ""), "bold")
     for frame in block.frames:
         text.append("\n")
         text.append("▸ " if frame.on_path else "  ")
-        text.append_text(_frame(frame))
+        text.extend(_frame(frame))
     return text
 
 
@@ -349,16 +316,7 @@ def _frame(frame: FrameRow) -> Text:
     return text
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        grid.add_column(column, overflow="fold")
-    for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
-    return grid
-
-
-def _timeline(block: Timeline) -> RenderableType:
+def _timeline(block: Timeline) -> Text:
     """Lanes 60 columns wide: "─" while the rank was seen, a role's mark where something failed."""
     from forensics.report.naming import ROLES
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from forensics.model.source import Evidence, Span
+from forensics.model.source import Evidence
 from forensics.model.stack import Frame
 from forensics.model.verdict import Failure, Incident, Owner
 from forensics.report.blocks import Block, FrameRow, Path, Quote, Quotes, Section, Stack, Step, Table
@@ -130,10 +130,11 @@ def evidence(incident: Incident, names: Names) -> Section | None:
     if incident.primary is not None:
         rows += [(row, "") for row in incident.primary.evidence]
     kept: dict[str, list[tuple[Evidence, str]]] = {}
-    seen: set[Span] = set()
+    seen: set[tuple[int, int]] = set()
     for row, focus in rows:
-        if row.quote.strip() and row.span not in seen:
-            seen.add(row.span)
+        start = (row.span.source, row.span.first_line)
+        if row.quote.strip() and start not in seen:
+            seen.add(start)
             kept.setdefault(_alike(row.quote), []).append((row, focus))
     quotes = []
     for group in kept.values():
