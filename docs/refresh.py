@@ -13,12 +13,12 @@ from pathlib import Path
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
+from rich.text import Text
+from rich.text import Text
 
 from forensics.pipeline import analyze
 from forensics.report import render
-from forensics.report.console import show
 from forensics.report.contract import schema
-from forensics.report.view import view
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "forensics" / "report" / "forensics-report.schema.json"
@@ -36,7 +36,7 @@ def main() -> None:
     text = render(found, "console", width=100)
     readme.write_text(BLOCK.sub(lambda m: m[1] + text + m[2], readme.read_text(encoding="utf-8")), encoding="utf-8")
     console = Console(file=io.StringIO(), record=True, width=100, highlight=False, markup=False, emoji=False)
-    show(view(found), console)
+    console.print(Text.from_ansi(render(found, "console", width=100, color=True)))
     plain = FONT.sub("", CONSOLE_SVG_FORMAT)
     svg = console.export_svg(title="forensics server.log", theme=DIMMED_MONOKAI, code_format=plain, unique_id="report")
     (ROOT / "docs" / "report.svg").write_text(svg, encoding="utf-8")
