@@ -14,7 +14,6 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
-from rich.text import Text
 
 from forensics.pipeline import analyze
 from forensics.report import render
