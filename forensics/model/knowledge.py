@@ -1,6 +1,7 @@
 """What is known of GPUs, kernels, settings and versions. In: nothing; out: frozen records. Sample:
 
-    bmm_MxE4m3_MxE2m1MxE4m3_…_sm100f -> KernelName(grammar="trtllm_gen_bmm", op="batched gemm", dtypes={"a": "mxfp4", …}, archs=("sm_100f",))
+    bmm_MxE4m3_MxE2m1MxE4m3_…_sm100f ->
+        KernelName(grammar="trtllm_gen_bmm", op="batched gemm", dtypes={"a": "mxfp4", …}, archs=("sm_100f",))
 """
 
 from __future__ import annotations
