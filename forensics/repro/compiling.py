@@ -14,7 +14,8 @@ from forensics.repro.running import Limits, run_script
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """state: compiles, refused or cannot be tried; kind: shared memory, instruction or compiler; sizes in bytes, None where not known."""
+    """state: compiles, refused or cannot be tried; kind: shared memory, instruction, target or compiler, None where not
+    refused; sizes in bytes, None where not known."""
 
     target: str
     state: str

@@ -39,6 +39,19 @@ def check_shared_memory(shared_bytes, target):
     return details
 
 
+def check_binary(built, target):
+    """Whether code prebuilt for one target loads on another GPU: NVIDIA's rules for plain, a and f targets."""
+    base, number = sm_number(built), sm_number(target)
+    if built.endswith("a"):
+        fits, rule = number == base, "that chip alone"
+    else:
+        fits = number // 10 == base // 10 and number >= base
+        rule = f"{base // 10}.x from {base // 10}.{base % 10} up"
+    if not fits:
+        raise Refused("target", f"a binary for {built} loads on {rule}; {target} is {number // 10}.{number % 10}")
+    return {"target": target, "built_for": built, "says": f"the driver loads a binary for {built} on {target}"}
+
+
 def compile_triton(function, signature, constants, target, **options):
     """Compiles a @triton.jit function. signature: argument -> "*fp16", "i32"…; options: num_warps, num_stages."""
     triton = need("triton")

@@ -9,8 +9,8 @@ import glob
 import os
 import tempfile
 
-from compile_runtime import find_tool, run_compiler, sm_number
-from runtime import CannotTry, Refused, main, seeded
+from compile_runtime import check_binary, find_tool, run_compiler
+from runtime import CannotTry, main, seeded
 
 # --- data ---
 PARAMETERS = {"kernels": "Bmm_MxE4m3_MxE2m1MxE4m3_Fp32", "target": "sm_100f", "tile_n": 16}
@@ -74,18 +74,8 @@ def prepare(p, variant):
 
 
 def compile_for(p, variant, target):
-    """Whether a binary for the log's target loads on another GPU: NVIDIA's rules for plain, a and f targets."""
-    built, number = (target if variant == "this-gpu" else p["target"]), sm_number(target)
-    base = sm_number(built)
-    if built.endswith("a"):
-        fits = number == base
-    else:
-        fits = number // 10 == base // 10 and number >= base
-    if not fits:
-        rule = "that chip alone" if built.endswith("a") else f"{base // 10}.x from {base // 10}.{base % 10} up"
-        raise Refused("instruction", f"a binary for {built} loads on {rule}; {target} is {number // 10}.{number % 10}")
-    says = f"the driver loads a binary for {built} on {target}"
-    return {"target": target, "built_for": built, "says": says}
+    """Whether a binary for the log's target loads on another GPU."""
+    return check_binary(target if variant == "this-gpu" else p["target"], target)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ The kernels are prebuilt for 10.x GPUs and fetched at first use; the host code a
 
 import re
 
+from compile_runtime import check_binary
 from runtime import CannotTry, main, need, seeded
 
 # --- data ---
 PARAMETERS = {
+    "built_for": "sm_100f",
     "phase": "decode",
     "batch": 4,
     "q_heads": 32,
@@ -94,6 +96,13 @@ def prepare(p, variant):
             kv_layout="HND",
         )
     )
+
+
+def compile_for(p, variant, target):
+    """Whether the prebuilt kernels load on another GPU; the other backends have none."""
+    if variant != "as-logged":
+        raise CannotTry("this backend is compiled for the GPU that it runs on")
+    return check_binary(p["built_for"], target)
 
 
 if __name__ == "__main__":

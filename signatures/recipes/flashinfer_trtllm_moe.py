@@ -7,10 +7,12 @@ compiled on the spot. What refuses another GPU differs from release to release: 
 import inspect
 import re
 
+from compile_runtime import check_binary
 from runtime import CannotTry, main, need, seeded
 
 # --- data ---
 PARAMETERS = {
+    "built_for": "sm_100f",
     "form": "fp4_routed",
     "weights": "mxfp4",
     "tokens": 16,
@@ -178,6 +180,13 @@ def prepare(p, variant):
         "routing_method_type": 1,
     }
     return lambda: fetched(lambda: call_with(function, known))
+
+
+def compile_for(p, variant, target):
+    """Whether the prebuilt kernels load on another GPU; the other backends have none."""
+    if variant != "as-logged":
+        raise CannotTry("this backend is compiled for the GPU that it runs on")
+    return check_binary(p["built_for"], target)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class CannotTry(Exception):
 
 
 class Refused(Exception):
-    """A compile-only target refuses the op. kind: instruction, shared memory or compiler; details: sizes in bytes, where known."""
+    """A compile-only target refuses the op. kind: instruction, shared memory, target or compiler; details: sizes in bytes, where known."""
 
     def __init__(self, kind, message, details=None):
         super().__init__(message)

@@ -88,6 +88,19 @@ def test_where_a_prebuilt_binary_loads(built: str, target: str, state: str) -> N
     assert (plan.recipe.id, compile_only(plan, target, LIMITS).state) == ("cubin-driver-load", state)
 
 
+@pytest.mark.parametrize(
+    ("target", "state"), [("sm_100", "compiles"), ("sm_103", "compiles"), ("sm_120", "refused"), ("sm_90", "refused")]
+)
+def test_why_a_prebuilt_moe_kernel_cannot_load(target: str, state: str) -> None:
+    message = "Error occurred when running GEMM! (numBatches: 8, GemmMNK: 8 512 256, Kernel: bmm_MxE4m3_MxE2m1MxE4m3_x_sm100f)"
+    plan = plan_for(
+        "RuntimeError", message, "arch_mismatch", frames=[{"function": "trtllm_fp4_block_scale_routed_moe"}]
+    )
+    found = compile_only(plan, target, LIMITS)
+    assert (found.state, found.kind) == (state, "target" if state == "refused" else None)
+    assert "sm_100f" in found.why
+
+
 def test_the_same_rules_as_the_knowledge_floor() -> None:
     from forensics.knowledge import can_run
 

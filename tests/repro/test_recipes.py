@@ -61,13 +61,14 @@ def test_its_words_stand_in_the_tables(recipe: Recipe) -> None:
     assert set(recipe.families) <= {family.id for family in families()}
     assert set(recipe.sms) <= set(sms())
     for sign in recipe.signs:
+        assert sign.regex.search("") is None, "a sign that every log has"
         assert set(sign.parameters) <= {spec.name for spec in recipe.parameters}
         for name, value in sign.parameters.items():
             assert next(spec for spec in recipe.parameters if spec.name == name).accepts(value)
     for spec in recipe.parameters:
         for source in spec.sources:
             assert all(spec.accepts(value) for value in source.values.values()), f"{spec.name}: {source.values}"
-            assert source.pattern is None or source.pattern.groups <= 1
+            assert source.regex is None or source.regex.groups <= 1
 
 
 @pytest.mark.parametrize(
