@@ -15,12 +15,15 @@ from forensics.callpath import is_plumbing, owner_of
 from forensics.data import table
 from forensics.ingest.needles import needles_of_table
 from forensics.ingest.pattern import Pattern
+from forensics.model.event import EventKind
 from forensics.model.record import record
 from forensics.model.stack import Frame
 from forensics.model.verdict import Category, Confidence, Finding, Owner, SignatureRole
 from forensics.verdict.fold import Group
 
 _RANK = {Confidence.ESTABLISHED: 3, Confidence.SUPPORTED: 2, Confidence.HYPOTHESIS: 1, Confidence.UNKNOWN: 0}
+#: signatures up to this specificity name a wrapper, not a cause
+_WRAPPER = 10
 _LOOKED_AT = 4_000
 #: how many lines before a failure a signature's line may stand and still speak of it
 _BEFORE = 400
@@ -95,6 +98,11 @@ def categorize(group: Group, findings: Sequence[Finding], phase: str | None, bes
             (f.category, f.title, f.confidence) for f in spoken[1:] if f.category not in (best.category, None)
         )
         assert best.category is not None
+        if best.specificity <= _WRAPPER:
+            # A wrapper's own signature says only where the cause was caught.
+            if words is not None and words.category is not best.category:
+                return words
+            return Judgement(best.category, _weaker(best.confidence), best, best.title, others)
         return Judgement(best.category, best.confidence, best, best.title, others)
     near = [f for f in roots if _just_before(f, group) and not any(_speaks_of(f, o) for o in beside if o is not group)]
     near.sort(key=_strength, reverse=True)
@@ -204,6 +212,10 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     if first.kind == "hardware":
         return Judgement(
             Category.DRIVER_OR_HARDWARE, Confidence.ESTABLISHED, title="The hardware or its driver reported a fault"
+        )
+    if not found and first.events[0].kind is EventKind.COMMUNICATION:
+        return Judgement(
+            Category.NCCL, Confidence.HYPOTHESIS, title="The communication between the processes failed"
         )
     if not found:
         return None

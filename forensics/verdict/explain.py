@@ -159,9 +159,9 @@ def _alternatives(judgement: Judgement, findings: Sequence[Finding]) -> tuple[Al
     return tuple(found.values())[:3]
 
 
-def healthy(evidence: Sequence[Evidence], why: str) -> Verdict:
-    """Nothing failed."""
-    return Verdict(Category.NONE, "Nothing failed", why, Confidence.SUPPORTED, evidence=tuple(evidence))
+def healthy(evidence: Sequence[Evidence], why: str, confidence: Confidence = Confidence.SUPPORTED) -> Verdict:
+    """Nothing failed; a hypothesis where nothing shows that the job worked either."""
+    return Verdict(Category.NONE, "Nothing failed", why, confidence, evidence=tuple(evidence))
 
 
 def unread(why: str) -> Verdict:

@@ -38,6 +38,7 @@ def join_watchdogs(seen: list[Sighting]) -> list[Sighting]:
             home.chain = home.chain or sighting.chain
             home.type = home.type or sighting.type
             home.root_type = home.root_type or sighting.root_type
+        home.type = home.type or (sighting.type if sighting.kind == "native" else None)
         home.frames = home.frames or sighting.frames
         home.add(sighting)
         gone.add(id(sighting))

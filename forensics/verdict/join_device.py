@@ -32,6 +32,10 @@ _DEVICE_PHRASES = (
     "invalid device function",
     "hardware exception",
 )
+#: how far below the runtime's own line its caller's traceback can stand
+_RAISED_WITHIN = 400
+_STATUS = Pattern(r"^(?:CUDA_ERROR|CUDNN_STATUS|CUBLAS_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|cudaError|hipError)")
+_SEE_ABOVE = Pattern(r"(?:errors?|log|messages?|output) above|see above", re.I)
 _COMPILES = Pattern(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
 
 
@@ -39,7 +43,9 @@ def join_asserts(seen: list[Sighting]) -> list[Sighting]:
     """The assertion printed by the device and the traceback or abort in which it surfaced."""
     asserts = [s for s in seen if s.kind == "device_assert" and not s.chain]
     gone: set[int] = set()
-    near = Near(s for s in seen if s.kind in ("python", "native") and any(_ASSERT_SEEN.search(t) for t in s.texts))
+    near = Near(
+        s for s in seen if s.kind in ("python", "native") and (s.torn or any(_ASSERT_SEEN.search(t) for t in s.texts))
+    )
     for sighting in asserts:
         said = sighting.root_message
         surfaced = [
@@ -53,6 +59,8 @@ def join_asserts(seen: list[Sighting]) -> list[Sighting]:
         best = surfaced[0]
         best.add(sighting)
         best.kind, best.root_type, best.root_message = "device_assert", "device-side assert", said
+        if not best.message:
+            best.type, best.message, best.weight = sighting.type, sighting.message, sighting.weight
         best.time = best.time if best.time is not None else sighting.time
         if sighting.place < best.place:
             best.span, best.spans = sighting.span, [sighting.span, *[s for s in best.spans if s != sighting.span]]
@@ -98,7 +106,40 @@ def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
             home.spans += sighting.spans
             gone.add(id(sighting))
     kept = [s for s in seen if id(s) not in gone]
-    return _join_queue_errors(kept)
+    _name_homes(kept)
+    return _join_queue_errors(_join_raised_statuses(kept))
+
+
+def _name_homes(seen: list[Sighting]) -> None:
+    """A traceback without a rank is that of the only rank whose watchdog tells the same device error."""
+    for sighting in seen:
+        if sighting.kind != "python" or sighting.rank is not None or len(sighting.events) < 2:
+            continue
+        told = {e.rank.key: e.rank for e in sighting.events[1:] if e.rank is not None and e.rank.number is not None}
+        if len(told) == 1 and _phrase(sighting) is not None:
+            sighting.rank = next(iter(told.values()))
+
+
+def _join_raised_statuses(seen: list[Sighting]) -> list[Sighting]:
+    """What a runtime logged of a call that failed, and the exception that its caller then raised over it: the exception is what
+    the user saw; where its own text does not name the status ("look at the errors above"), the status is its root."""
+    gone: set[int] = set()
+    raised = Near(s for s in seen if s.kind == "python" and s.role is None)
+    for sighting in seen:
+        status = sighting.type or ""
+        if sighting.kind != "native" or sighting.role is not None or not _STATUS.match(status):
+            continue
+        for home in reversed(raised.before((sighting.place[0], sighting.place[1] + _RAISED_WITHIN), 8)):
+            if max(s.last_line for s in home.spans) <= sighting.span.last_line or not same_process(home, sighting):
+                continue
+            named = any(status in text for text in home.texts)
+            if not named and not any(_SEE_ABOVE.search(text) for text in home.texts):
+                continue
+            home.events += sighting.events
+            home.spans += sighting.spans
+            gone.add(id(sighting))
+            break
+    return [s for s in seen if id(s) not in gone]
 
 
 def _join_queue_errors(seen: list[Sighting]) -> list[Sighting]:

@@ -90,7 +90,7 @@ def _incident(
         status, verdict = Status.UNKNOWN, explain.unread(blind.text)
         against: Sequence[Contradiction] = ()
     elif primary is None:
-        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why)
+        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence)
         against = ()
     else:
         against = contradictions

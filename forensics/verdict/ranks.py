@@ -65,19 +65,34 @@ def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tu
 
 
 def _one_each(rows: Sequence[RankRow]) -> list[RankRow]:
-    """ "TP1", "rank 1" and "rank 1 on node7" are one process where nothing says that they are two."""
-    found: dict[tuple[int | str, str | None], RankRow] = {}
-    nodes = {row.rank.node for row in rows if row.rank.node}
+    """ "TP1", "rank 1", "local rank 1" of pid 71 and "rank 1" of pid 71 are one process where nothing says that they are two."""
+    numbers: dict[int, set[int]] = {}
+    nodes: dict[int | str, set[str]] = {}
     for row in rows:
-        number = row.rank.number
-        node = row.rank.node if len(nodes) > 1 else None
-        key = (number if number is not None else row.rank.label, node)
+        if row.rank.pid is not None and row.rank.number is not None:
+            numbers.setdefault(row.rank.pid, set()).add(row.rank.number)
+
+    def name(rank: Rank) -> int | str:
+        known = numbers.get(rank.pid, set()) if rank.number is None and rank.pid is not None else set()
+        number = next(iter(known)) if len(known) == 1 else rank.number
+        return number if number is not None else rank.label
+
+    for row in rows:
+        if row.rank.node:
+            nodes.setdefault(name(row.rank), set()).add(row.rank.node)
+    found: dict[tuple[int | str, str | None], RankRow] = {}
+    for row in rows:
+        own = name(row.rank)
+        places = nodes.get(own, set())
+        # A number is global: only two hosts that both claim it make two processes of it.
+        key = (own, (row.rank.node or min(places)) if len(places) > 1 else None)
         old = found.get(key)
         if old is None:
             found[key] = row
             continue
         louder = min((old, row), key=lambda r: _LOUD.index(r.outcome) if r.outcome in _LOUD else len(_LOUD))
-        found[key] = RankRow(old.rank, louder.outcome, old.activity or row.activity)
+        rank = row.rank if old.rank.number is None and row.rank.number is not None else old.rank
+        found[key] = RankRow(rank, louder.outcome, old.activity or row.activity)
     return list(found.values())
 
 
@@ -110,6 +125,9 @@ def whose(
         for e in events
         if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e)
     ]
+    mine = [r for r in named if own is not None and own.pid is not None and r.pid == own.pid]
+    if mine:
+        return mine[0]
     keys = {r.key for r in named}
     if named and (len(keys) == 1 or first.kind == "exit"):
         return named[0]
@@ -129,5 +147,7 @@ def _failed(event: Event) -> bool:
     """True where a launcher names a process that ended with an error of its own, not one that it ended itself."""
     exit_ = event.fields.get("exit")
     if isinstance(exit_, ProcessExit):
-        return exit_.code not in (None, 0, -15, 143)
+        if exit_.code is None:
+            return exit_.signal not in (None, "SIGTERM")
+        return exit_.code not in (0, -15, 143)
     return event.kind is EventKind.LAUNCHER

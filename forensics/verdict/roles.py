@@ -76,6 +76,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     if certain:
         return _first_fatal(certain, quotes), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
+    printed.sort(key=lambda g: g.first.torn)  # a torn traceback says nothing beside words
     exits = [g for g in free if g.first.weight == 1]
     deadly = [
         g for g in exits if (g.first.type and _DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])

@@ -21,7 +21,7 @@ from forensics.verdict.hardware import fault_of, of_the_program
 from forensics.verdict.incidents import Run
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught, orderly_end, quoted, worked_before
+from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
 from forensics.verdict.roles import Cast, assign
@@ -38,6 +38,8 @@ _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout"
 
 #: error reports of a run that are compared with each other
 _MOST_SIGHTINGS = 4_000
+#: last lines that are asked whether the job was at work
+_MOST_WORK = 5_000
 
 
 @dataclass(slots=True)
@@ -196,12 +198,15 @@ def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, 
     if handled:
         why = "What went wrong on the way was dealt with, and the job went on. " + why
     proof = (quotes.of(end, "an orderly end"),) if end is not None else ()
+    worked = bool(handled) or end is not None or any(is_work(line) for line in intake.lines[-_MOST_WORK:])
+    if not worked:
+        why += " Nothing shows that the job was at work either."
     return Analysis(
         run,
         cast,
         False,
         Status.HEALTHY,
-        Judgement(Category.NONE, Confidence.SUPPORTED),
+        Judgement(Category.NONE, Confidence.SUPPORTED if worked else Confidence.HYPOTHESIS),
         findings=findings,
         handled=handled,
         healthy_why=why,

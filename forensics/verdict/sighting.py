@@ -109,6 +109,11 @@ class Sighting:
         return (self.span.source, self.span.first_line)
 
     @property
+    def torn(self) -> bool:
+        """True for a traceback that ends before its exception."""
+        return self.kind == "python" and not (self.type or self.message or self.root_type or self.root_message)
+
+    @property
     def typed(self) -> bool:
         """True for an exception that was printed without its traceback."""
         return self.kind == "message" and self.type is not None and _EXCEPTION.search(self.type) is not None
@@ -168,6 +173,8 @@ def sight(event: Event) -> Sighting | None:
         seen.handled = chain.handled
         seen.rank = seen.rank or chain.rank
         seen.time = seen.time if seen.time is not None else chain.time
+        if seen.torn:
+            seen.weight = 2  # torn before its exception: it says where, whatever else was printed says what
     elif event.stacks:
         seen.frames = _crashing(event.stacks).frames
     if event.kind is EventKind.DEVICE_ASSERT:
