@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from forensics.repro import reproduce
 
 __all__ = [
-    "ForensicsError", "Incident", "Signature", "Verdict", "analyze", "load_signatures", "render", "reproduce",
+    "ForensicsError",
+    "Incident",
+    "Signature",
+    "Verdict",
+    "analyze",
+    "load_signatures",
+    "render",
+    "reproduce",
 ]
 
 _HOME = {

@@ -214,9 +214,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
             Category.DRIVER_OR_HARDWARE, Confidence.ESTABLISHED, title="The hardware or its driver reported a fault"
         )
     if not found and first.events[0].kind is EventKind.COMMUNICATION:
-        return Judgement(
-            Category.NCCL, Confidence.HYPOTHESIS, title="The communication between the processes failed"
-        )
+        return Judgement(Category.NCCL, Confidence.HYPOTHESIS, title="The communication between the processes failed")
     if not found:
         return None
     best = found[0]

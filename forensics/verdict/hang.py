@@ -13,11 +13,9 @@ from typing import Any
 
 from forensics.model.event import Collective, Event, EventKind
 from forensics.model.record import record
-from forensics.model.source import Rank, RankActivity, Span
-from forensics.model.stack import Frame
+from forensics.model.source import Rank, RankActivity
 from forensics.model.verdict import CollectiveVerdict, Confidence, Suspect
 from forensics.verdict.recorder import of_dumps
-from forensics.verdict.sighting import Sighting
 from forensics.verdict.waiting import GroupState, Named, majority, of_events, rank_of
 
 
@@ -363,37 +361,3 @@ def _known_from(events: Sequence[Event]) -> tuple[str, ...]:
         for e in events
     }
     return tuple(sorted(found, reverse=True))
-
-
-def of_hang(hang: Hang) -> Sighting:
-    """The failure of a hang that no rank has reported: what the dumps show that was entered and never left."""
-    collective = hang.collective
-    names = ", ".join(rank.label for rank in collective.waiting)
-    what = f"{collective.op or 'a collective'}{f' #{collective.sequence}' if collective.sequence is not None else ''}"
-    group = f" of group {collective.process_group}" if collective.process_group else ""
-    event = hang.events[-1] if hang.events else None
-    span = event.span if event is not None else Span(0, 1, 1)
-    message = f"{what}{group} was entered by {names or 'no rank'} and never finished"
-    return Sighting(
-        kind="collective_timeout",
-        type=None,
-        message=message,
-        root_type=None,
-        root_message=message,
-        rank=event.rank if event is not None else None,
-        time=None,
-        span=span,
-        weight=3,
-        events=list(hang.events),
-        frames=_waiting_frames(hang.events),
-        spans=[e.span for e in hang.events],
-    )
-
-
-def _waiting_frames(events: Sequence[Event]) -> tuple[Frame, ...]:
-    """Where a rank stood that had not finished, from its dump."""
-    for event in reversed(events):
-        for entry in reversed(event.fields.get("entries", ())):
-            if not entry.done and entry.frames:
-                return tuple(entry.frames)
-    return ()

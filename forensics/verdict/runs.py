@@ -16,7 +16,7 @@ from forensics.model.verdict import Category, CausalRole, Confidence, Finding, O
 from forensics.verdict.category import Judgement, categorize
 from forensics.verdict.consequences import cascades_of, mark
 from forensics.verdict.fold import Group, fold
-from forensics.verdict.hang import Hang, explain_hang, of_hang
+from forensics.verdict.hang import Hang, explain_hang
 from forensics.verdict.hardware import fault_of, of_the_program
 from forensics.verdict.incidents import Run
 from forensics.verdict.join import join
@@ -26,6 +26,7 @@ from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
 from forensics.verdict.roles import Cast, assign
 from forensics.verdict.sighting import Sighting, sight
+from forensics.verdict.unreported import of_hang
 
 _UNKNOWN = Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
 #: categories whose loudest rank is a victim: only a culprit is named
