@@ -40,7 +40,8 @@ def activity_of(lines: Iterable[LogLine]) -> tuple[RankActivity, ...]:
             if entry.first_time is None:
                 entry.first_time = line.time
             entry.last_time = line.time if entry.last_time is None else max(line.time, entry.last_time)
-        step = _STEP.search(line.text[:300])
+        text = line.text[:300]
+        step = _STEP.search(text) if "tep" in text or "ter" in text else None
         if step is not None:
             entry.step = int(step[1])
     return tuple(

@@ -18,7 +18,6 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 _CLOCK = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
 _FORMS = (
-    Pattern(r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)[T ]" + _CLOCK + r"(?P<z>Z|[+\-]\d\d:?\d\d)?$"),
     Pattern(r"(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d{4})[- ]" + _CLOCK + "$"),
     Pattern(r"(?P<m>\d\d)-?(?P<d>\d\d) " + _CLOCK + "$"),
     Pattern(r"[A-Z][a-z]{2} (?P<b>[A-Z][a-z]{2}) +(?P<d>\d{1,2}) " + _CLOCK + r" (?P<y>\d{4})$"),
@@ -49,6 +48,8 @@ def moment(stamp: str) -> tuple[float, str, float] | None:
     wall: seconds since 1970 (no zone = UTC); wall_no_year: as if it were 1970, or 1972 on a 29 February; time_of_day: since
     midnight; monotonic: as printed.
     """
+    if stamp[4:5] == "-" and stamp[:4].isdigit():
+        return _iso(stamp)
     for form in _FORMS:
         found = form.match(stamp)
         if found is None:
@@ -65,10 +66,6 @@ def moment(stamp: str) -> tuple[float, str, float] | None:
         start = _day(year, month, int(part["d"]))
         if start is None:
             return None
-        zone = part.get("z")
-        if zone and zone != "Z":
-            offset = int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
-            seconds -= offset if zone[0] == "+" else -offset
         return start + seconds + fraction, "wall" if part.get("y") else "wall_no_year", step
     llama = _LLAMA.match(stamp)
     if llama:
@@ -77,6 +74,28 @@ def moment(stamp: str) -> tuple[float, str, float] | None:
     if _NUMBER.match(stamp):
         return _number(stamp)
     return None
+
+
+def _iso(stamp: str) -> tuple[float, str, float] | None:
+    """2026-11-29T20:15:20.250+02:00 and its kin, without a pattern: the commonest form by far."""
+    try:
+        start = _day(int(stamp[:4]), int(stamp[5:7]), int(stamp[8:10]))
+        seconds = int(stamp[11:13]) * 3600 + int(stamp[14:16]) * 60 + int(stamp[17:19])
+        rest = stamp[19:]
+        if rest[-1:] == "Z":
+            rest = rest[:-1]
+        elif rest[-6:-5] in ("+", "-") or rest[-5:-4] in ("+", "-"):
+            cut = -6 if rest[-3:-2] == ":" else -5
+            zone, rest = rest[cut:], rest[:cut]
+            offset = int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
+            seconds -= offset if zone[0] == "+" else -offset
+        digits = rest[1:]
+        fraction = int(digits) / 10 ** len(digits) if digits else 0.0
+    except ValueError:
+        return None
+    if start is None or rest[:1] not in ("", ".", ","):
+        return None
+    return start + seconds + fraction, "wall", 10.0 ** -len(digits) if digits else 1.0
 
 
 def _number(stamp: str) -> tuple[float, str, float]:

@@ -25,10 +25,16 @@ _BAR = Pattern(r"\d{1,3}%\|| \d{1,9}/\d{1,9} \[|\d{1,3}% Completed")
 _MOST_SEGMENTS = 40
 
 
+#: what hints at an escape whose ESC is there, or was spelled out, or was lost
+_HINTS = ("\x1b", "^[[", "\u241b", "\x9b", "[0m", "[1m", "[0;", "[1;", "[3", "[9")
+
+
 def plain(text: str) -> str:
     """Without terminal escapes and NULs."""
-    if "\x1b" in text or "m" in text or "\x9b" in text or "^[" in text or "\u241b" in text:
-        text = _ESCAPES.sub("", text)
+    for hint in _HINTS:
+        if hint in text:
+            text = _ESCAPES.sub("", text)
+            break
     return text.replace("\0", "") if "\0" in text else text
 
 

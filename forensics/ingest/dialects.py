@@ -28,7 +28,8 @@ class Dialect:
     signatures/dialects/README.md."""
 
     __slots__ = (
-        "_compiled", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "starts", "title", "weak",
+        "_compiled", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "starts",
+        "title", "weak",
     )  # fmt: skip
 
     def __init__(self, row: dict[str, Any]) -> None:
@@ -39,6 +40,8 @@ class Dialect:
         self.second: frozenset[str] = frozenset(_letters(row.get("second", "")))
         self.hint: str = row.get("hint", "")
         self.weak: bool = row.get("weak", False)
+        self.beside: tuple[str, ...] = tuple(row.get("beside", ()))
+        self.apart: tuple[str, ...] = tuple(row.get("apart", ()))
         self.keep: bool = row.get("keep", False)
         self.json: dict[str, list[str]] = row.get("json", {})
         self.examples: list[dict[str, Any]] = row.get("examples", [])
@@ -215,13 +218,20 @@ def _weak_rows() -> list[tuple[Dialect, frozenset[str]]]:
     return [(row, frozenset(_letters(row.starts))) for row in rows() if row.weak]
 
 
+def _company(row: Dialect, lines: list[str]) -> bool:
+    """True where the lines hold what the row stands beside, and nothing of what it stands apart from."""
+    if row.beside and not any(word in line for line in lines for word in row.beside):
+        return False
+    return not any(word in line for line in lines for word in row.apart)
+
+
 def votes(lines: list[str]) -> frozenset[str]:
     """Ids of the weak rows that at least half of these lines carry (and at least three of them)."""
     sample = [line for line in lines if line.strip()]
     sample = sample[:: max(1, len(sample) // _VOTERS)]
     if len(sample) < 3:
         return frozenset()
-    weak = _weak_rows()
+    weak = [(row, starts) for row, starts in _weak_rows() if _company(row, lines)]
     strong: Table | None = None
     counts: dict[str, int] = {}
     for line in sample:

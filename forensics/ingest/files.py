@@ -14,7 +14,6 @@ from typing import Any
 from forensics.ingest.assemble import Assembly, Taken, take
 from forensics.ingest.inputs import Opened, open_all
 from forensics.ingest.options import ReadOptions
-from forensics.ingest.pieces import in_processes, processes_for, scan_file
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import scan
@@ -71,6 +70,8 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
             else:
                 assembly.add(take_one(opened, wants, options, shares, progress.add if progress is not None else None))
         return
+    from forensics.ingest.pieces import in_processes
+
     wants.engine.scan(b"")  # built once, before the fork
     alone = replace(options, processes=1)
     report = (lambda done: progress.add(done * len(parts))) if progress is not None else None
@@ -119,6 +120,8 @@ def _parts(
     """The inputs cut into one row a process, of about the same work; one row where more do not pay off."""
     if len(items) < 2 or None in sizes or any(isinstance(item, bytes) for item in items):
         return [items]
+    from forensics.ingest.pieces import processes_for
+
     # opening a file costs as much as reading some of it
     works = [(size or 0) + _OPENING for size in sizes]
     total = sum(works)
@@ -147,6 +150,8 @@ def take_one(
     """Scans one open input."""
     in_pieces = None
     if opened.path is not None and opened.size is not None and opened.size > BIG:
+        from forensics.ingest.pieces import scan_file
+
         in_pieces = scan_file(
             opened.path, opened.size, wants, options, shares.budget, shares.whole, shares.edges, progress
         )

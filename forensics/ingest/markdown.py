@@ -18,7 +18,7 @@ _MOST_LINES = 20_000
 
 def fenced(name: str, lines: list[tuple[int, str]]) -> list[list[tuple[int, str]]] | None:
     """The fenced blocks with their file's line numbers, or None where the source is no Markdown with logs in fences."""
-    if len(lines) > _MOST_LINES:
+    if len(lines) > _MOST_LINES or not any("```" in text or "~~~" in text for _, text in lines):
         return None
     is_named = name.lower().endswith((".md", ".markdown"))
     blocks: list[list[tuple[int, str]]] = []

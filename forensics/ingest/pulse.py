@@ -23,10 +23,9 @@ _LINE_CAP = 600
 class Pulse:
     """Latest sighting of each writer with a rank, by the literal bytes that name it (" TP3]", "[rank3]:", "_TP3 pid=71)")."""
 
-    __slots__ = ("_blocks", "_table", "_tokens", "first", "last")
+    __slots__ = ("_blocks", "_tokens", "first", "last")
 
     def __init__(self) -> None:
-        self._table = table_of()
         self._tokens: dict[bytes, int] = {}  # token -> block in which it was last seen
         self._blocks = 0
         self.first: dict[bytes, tuple[int, bytes]] = {}
@@ -69,7 +68,7 @@ class Pulse:
             raw = bytes(buf[start : min(stop, start + _LINE_CAP)])
             stop = start
             text = plain(text_of(raw.rstrip(b"\r\n")))
-            peeled = self._table.peel(text)
+            peeled = table_of().peel(text)
             if peeled.rank_at is None or rank_of(peeled.captures, peeled.axes) is None:
                 continue
             token = _token(text, *peeled.rank_at)

@@ -1,0 +1,166 @@
+"""Writes logs to measure on. In: a kind and a size; out: a file or a folder, the same for the same arguments. Sample:
+
+    python benchmarks/generate.py server --megabytes 256 --output /tmp/server.log
+
+Kinds: server (eight ranks serving, 0.06 % of the lines are incidents, a crash at the end), prompts (the same with request
+texts in 23 % of the lines, which quote tracebacks and error words), dense (6 % of the lines are incidents), half (50 %),
+long (server with one line of 300 MB), loop (nothing but tracebacks), files (the server log as many small files, one a rank and step).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+RANKS = 8
+WORDS = [
+    "the", "model", "should", "explain", "why", "a", "process", "cannot", "reach", "its", "peer", "waits", "until", "timeout", "what",
+    "user", "can", "do", "about", "error", "in", "middle", "of", "batch", "when", "memory", "runs", "out", "or", "kernel", "fails",
+    "must", "be", "expected", "allocated", "device", "failed", "connection",
+]  # fmt: skip
+
+INCIDENTS = (
+    "NCCL WARN Call to connect returned Connection refused, retrying in {n} ms",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n} MiB. GPU {r} has a total capacity of 79.11 GiB",
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum={n}, OpType=ALLREDUCE, NumelIn=4096, Timeout(ms)=600000)",
+    "CUDA error: an illegal memory access was encountered at step {n}",
+    "Failed to load kernel for request {n}: RuntimeError: no kernel image is available for execution on the device",
+    "Health check failed. Server couldn't get a response from detokenizer for last {n} seconds",
+    "KV cache pool is full. Retract requests. #retracted_reqs: {n}",
+    "Error: request {n} was aborted by the client before it was scheduled",
+)
+
+TRACEBACK = """[{stamp} TP{r}] Scheduler hit an exception: Traceback (most recent call last):
+  File "/srv/engine/scheduler.py", line {n}, in run_scheduler_process
+    scheduler.event_loop_overlap()
+  File "/srv/engine/scheduler.py", line 812, in event_loop_overlap
+    result = self.run_batch(batch)
+  File "/srv/engine/tp_worker.py", line 164, in forward_batch_generation
+    logits = self.model_runner.forward(batch)
+  File "/srv/engine/models/{model}.py", line {m}, in forward
+    x = self.{layer}(x)
+  File "/srv/engine/layers/{layer}.py", line 33, in forward
+    return self.quant_method.apply(self, x)
+RuntimeError: CUDA error: an illegal memory access was encountered
+
+"""
+
+
+def stamp(tick: int) -> str:
+    """Tenths of a second since midnight as a date and time."""
+    return f"2026-11-29 {tick // 36000 % 24:02d}:{tick // 600 % 60:02d}:{tick // 10 % 60:02d}"
+
+
+def healthy(rnd: random.Random, tick: int) -> str:
+    """One line of a server that does well."""
+    roll, rank = rnd.random(), rnd.randrange(RANKS)
+    if roll < 0.84:
+        return (
+            f"[{stamp(tick)} TP{rank}] Decode batch. #running-req: {rnd.randrange(200)}, #token: {rnd.randrange(99999)}, token usage: "
+            f"{rnd.random():.2f}, cuda graph: True, gen throughput (token/s): {rnd.random() * 3000:.2f}, #queue-req: {rnd.randrange(9)}"
+        )
+    if roll < 0.92:
+        return f'[{stamp(tick)}] INFO:     10.0.{rnd.randrange(9)}.7:{rnd.randrange(65535)} - "POST /v1/chat/completions HTTP/1.1" 200 OK'
+    if roll < 0.96:
+        return f"(Worker_TP{rank} pid={4000 + rank}) INFO 11-29 20:15:{rnd.randrange(60):02d} [loggers.py:123] Avg prompt throughput: {rnd.random() * 900:.1f}"
+    if roll < 0.99:
+        return f"node1:{4000 + rank}:{5000 + rank} [{rank}] NCCL INFO Channel 0{rnd.randrange(8)}/0 : {rank}[{rank}] -> {(rank + 1) % RANKS}"
+    return f"Loading shards: {rnd.randrange(99):2d}%|{'#' * rnd.randrange(9)}| 3/9 [00:01<00:03,  1.2it/s]\r" * 4
+
+
+def prompt(rnd: random.Random, tick: int) -> str:
+    """A request written to the log with its text, which may quote a traceback."""
+    text = " ".join(rnd.choice(WORDS) for _ in range(rnd.randrange(30, 160)))
+    if rnd.random() < 0.05:
+        text += " Traceback (most recent call last): File a.py, line 3, in f ValueError: x"
+    return f"[{stamp(tick)}] Receive: obj=GenerateReqInput(rid='{rnd.getrandbits(128):032x}', text='{text}')"
+
+
+def incident(rnd: random.Random, tick: int) -> str:
+    """One line that an anchor wants."""
+    rank = rnd.randrange(RANKS)
+    return f"[{stamp(tick)} TP{rank}] " + rnd.choice(INCIDENTS).format(n=rnd.randrange(9999), r=rank)
+
+
+def traceback(rnd: random.Random, tick: int, rank: int) -> str:
+    """A whole traceback of one of 550 shapes."""
+    return TRACEBACK.format(
+        stamp=stamp(tick), r=rank, n=rnd.randrange(400), m=rnd.randrange(2000), model=f"model_{'abcdefghijk'[rnd.randrange(11)]}",
+        layer=rnd.choice("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx") + "_proj",
+    )  # fmt: skip
+
+
+def blocks(megabytes: float, density: float, prompts: float, seed: int) -> Iterator[bytes]:
+    """The log in blocks of some MB. A pool of healthy lines is shuffled: making each anew would take minutes."""
+    rnd = random.Random(seed)
+    pool = [healthy(rnd, tick) for tick in range(30_000)]
+    texts = [prompt(rnd, tick) for tick in range(3_000)] if prompts else []
+    done, tick = 0, 0
+    while done < megabytes * 1e6:
+        lines = pool[(at := rnd.randrange(5_000)) : at + 20_000]
+        for _ in range(int(len(lines) * prompts)):
+            lines[rnd.randrange(len(lines))] = rnd.choice(texts)
+        if density >= 0.5:
+            lines[::2] = [incident(rnd, tick) for _ in lines[::2]]
+        else:
+            for _ in range(int(len(lines) * density)):
+                lines[rnd.randrange(len(lines))] = incident(rnd, tick)
+        tick += 20_000
+        block = ("\n".join(lines) + "\n").encode()
+        done += len(block)
+        yield block
+
+
+def crash(seed: int) -> bytes:
+    """The end: eight ranks fail alike, their tracebacks woven."""
+    rnd = random.Random(seed)
+    stacks = [traceback(random.Random(seed), 863_000, rank).splitlines() for rank in range(RANKS)]
+    woven = [stack.pop(0) for stack in stacks]
+    while any(stacks):
+        stack = rnd.choice([s for s in stacks if s])
+        woven.append(stack.pop(0))
+    woven.append(f"[{stamp(863_001)}] Received sigquit from a child process. It usually means the child failed.")
+    return ("\n".join(woven) + "\n").encode()
+
+
+def write(kind: str, megabytes: float, output: Path, seed: int = 1) -> None:
+    """Writes one log (or, for "files", a folder of logs of 100 kB)."""
+    density = {"dense": 0.06, "half": 0.5}.get(kind, 600e-6)
+    prompts = 0.26 if kind == "prompts" else 0.0
+    if kind == "files":
+        output.mkdir(parents=True, exist_ok=True)
+        number = 0
+        for block in blocks(megabytes, density, prompts, seed):
+            for start in range(0, len(block), 100_000):
+                part = block[start : start + 100_000]
+                (output / f"step_{number // RANKS}_rank{number % RANKS}.log").write_bytes(part)
+                number += 1
+        return
+    with output.open("wb") as file:
+        if kind == "loop":
+            rnd = random.Random(seed)
+            for tick in range(int(megabytes * 1e6 / 740)):
+                file.write(traceback(rnd, tick, tick % RANKS).encode())
+            return
+        for block in blocks(megabytes, density, prompts, seed):
+            file.write(block)
+            if kind == "long" and file.tell() < 2 * len(block):
+                file.write(b"x" * 300_000_000 + b"\n")
+        file.write(crash(seed))
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=["server", "prompts", "dense", "half", "long", "loop", "files"])
+    parser.add_argument("--megabytes", type=float, default=256)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    write(chosen.kind, chosen.megabytes, chosen.output, chosen.seed)
+
+
+if __name__ == "__main__":
+    main()
