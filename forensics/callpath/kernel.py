@@ -86,9 +86,9 @@ def _launched(frame: Frame) -> str | None:
     code = frame.marked or frame.code or ""
     op = _TORCH_OP.search(code)
     if op:
-        return op[2] if op[2] != "default" else op[1]
+        return str(op[2] if op[2] != "default" else op[1])
     call = _OP_CALL.search(code)
-    return call[1] if call else None
+    return str(call[1]) if call else None
 
 
 def _said(texts: Sequence[str]) -> str | None:

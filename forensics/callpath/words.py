@@ -68,9 +68,10 @@ def called(frame: Frame) -> str | None:
             continue
         made = _MADE.search(text)
         if made:
-            return made[1].lower() if made[1].lower() in draft_words() else made[1]
+            name = str(made[1])
+            return name.lower() if name.lower() in draft_words() else name
         for match in _CALL.finditer(text):
-            name = re.sub(r"\[[^\]]*\]", "", match[1]).rsplit(".", 1)[-1]
+            name = re.sub(r"\[[^\]]*\]", "", str(match[1])).rsplit(".", 1)[-1]
             if name not in _ignored() and name not in dull() and len(name) > 1:
                 return name.strip("_")
     return None
@@ -81,7 +82,7 @@ def launched(frame: Frame) -> str | None:
     for text in (frame.marked, frame.code):
         match = _KERNEL_LAUNCH.search(text or "")
         if match:
-            return match[1]
+            return str(match[1])
     return None
 
 
