@@ -1,11 +1,22 @@
 """Rebuilds the failing op from a log, runs it in a child and says honestly whether it reproduced. Public verbs: `plan`, `plan_report`,
-`script`, `run`, `compare`, `minimize`, `compile_only`, `issue`, `contract`."""
+`script`, `run`, `reproduce`, `compare`, `minimize`, `compile_only`, `issue`, `contract`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["compare", "compile_only", "contract", "issue", "minimize", "plan", "plan_report", "run", "script"]
+__all__ = [
+    "compare",
+    "compile_only",
+    "contract",
+    "issue",
+    "minimize",
+    "plan",
+    "plan_report",
+    "reproduce",
+    "run",
+    "script",
+]
 
 _HOMES = {
     "plan": ("planning", "plan"),
@@ -13,6 +24,7 @@ _HOMES = {
     "contract": ("planning", "contract"),
     "script": ("render", "render"),
     "run": ("running", "run"),
+    "reproduce": ("running", "reproduce"),
     "compare": ("comparing", "compare"),
     "minimize": ("minimizing", "minimize"),
     "compile_only": ("compiling", "compile_only"),

@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from forensics.errors import ForensicsError
+from forensics.model import Incident
+from forensics.repro import planning
 from forensics.repro.judge import Aspect, judge
 from forensics.repro.planning import Plan
 from forensics.repro.render import render
@@ -212,3 +214,13 @@ def run(
         why=outcome.why if same else why,
         aspects=aspects,
     )
+
+
+def reproduce(
+    found: Incident | Mapping[str, Any], limits: Limits | None = None, *, variant: str = "as-logged"
+) -> ReproOutcome:
+    """Rebuilds and runs the failing op of an incident, or of a JSON report. Where no recipe answers it, the outcome says so."""
+    made = planning.plan(found) if isinstance(found, Incident) else planning.plan_report(found)
+    if made is None:
+        return ReproOutcome("cannot_try", "no recipe rebuilds this failure", recipe="", variant=variant)
+    return run(made, limits, variant=variant)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 
 from forensics.errors import ForensicsError
 from forensics.pipeline import analyze
+from forensics.report import render
 from forensics.repro import compare, issue, plan, run
 from forensics.repro.judge import judge
 from forensics.repro.minimizing import minimize
@@ -60,6 +62,17 @@ def test_a_failure_of_the_log_fails_here_and_its_fix_works(log: str, works: str)
     assert [aspect.name for aspect in failed.aspects if aspect.same is False] == []
     assert {"op", "category", "root error", "message"} <= {aspect.name for aspect in failed.aspects}
     assert run(found, variant=works).exit_code == 0
+
+
+def test_one_call_from_an_incident_and_from_a_report() -> None:
+    pytest.importorskip("torch")
+    from forensics import reproduce
+
+    assert reproduce(analyze([SHAPE.encode()])).outcome == "reproduced"
+    report = json.loads(render(analyze([INDEX.encode()]), "json"))
+    assert reproduce(report, variant="in-range").outcome == "works"
+    nothing = reproduce(analyze([b"step 1 loss 2.0\nstep 2 loss 1.9\n"]))
+    assert (nothing.outcome, nothing.exit_code) == ("cannot_try", 125)
 
 
 def test_the_backends_side_by_side(plan_with: Make) -> None:
