@@ -91,7 +91,7 @@ _FROM = Lazy(
 )
 #: a Python exception's own line, a what(), code of a traceback, documentation links, ggml's and TensorRT-LLM's lines
 _ELSEWHERE = Lazy(
-    r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Warning): |what\(\):|File \"|frame #|raise |if |return |self\.|#|\d+ {3,}0x|Search for `|For debugging|Compile with|CUDA kernel errors|HIP kernel errors)"
+    r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Warning): |what\(\):|File \"|frame #|raise |if |return |self\.|#|\d+ {3,}0x|Accelerator Fatal Error: |Search for `|For debugging|Compile with|CUDA kernel errors|HIP kernel errors)"
     r"|\[TensorRT-LLM\]|torch\.\w{0,30}Error|(?:Error|Exception)\((?:'|\")?CUDA|docs\.nvidia\.com|current device: "
 )
 _GGML = Lazy(r"(?:^|: )(?:CUDA|ROCm) error\s*$")
@@ -104,7 +104,12 @@ def parse(intake: Intake) -> list[Event]:
     for index in hits(intake, *_LITERALS):
         line = intake.lines[index]
         text = clipped(line.text, "rror")
-        if _ELSEWHERE.search(text) or _GGML.search(text) or ("_STATUS_" not in text and "cudaError_t" in text):
+        if (
+            " called after throwing" in text
+            or _ELSEWHERE.search(text)
+            or _GGML.search(text)
+            or ("_STATUS_" not in text and "cudaError_t" in text)
+        ):
             continue
         if any(word in line.raw[:CLIP_HEAD] for word in _SUCCESS[-2:]) or any(word in text for word in _SUCCESS[:4]):
             continue

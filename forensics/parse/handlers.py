@@ -29,18 +29,20 @@ from forensics.parse.signals import signal_name
 
 _CAUGHT = "] Caught signal "
 _BACKTRACE = "==== backtrace (tid:"
+_BACKTRACE_OLD = "==== backtrace ===="
 _RECEIVED = "*** Process received signal ***"
 _TRITON = ") received."
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(_CAUGHT.encode(), 2, 80, "handlers"),
     Anchor(_BACKTRACE.encode(), 4, 80, "handlers"),
+    Anchor(_BACKTRACE_OLD.encode(), 4, 80, "handlers"),
     Anchor(_RECEIVED.encode(), 2, 80, "handlers"),
     Anchor(b"Signal (", 1, 60, "handlers"),
 )
 
 _UCX = Lazy(
-    r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:(?P<worker>\d+) *:(?P<tid>\d+)\] (?P<message>Caught signal (?P<number>\d+) \((?P<what>[^)]{0,300})\)?.*)"
+    r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:(?P<worker>\d+)(?: *:(?P<tid>\d+))?\] (?P<message>Caught signal (?P<number>\d+) \((?P<what>[^)]{0,300})\)?.*)"
 )
 _TID = Lazy(r"==== backtrace \(tid: *(\d+)\) ====")
 _ADDRESS = Lazy(r"at address (0x[0-9a-f]+)")
@@ -58,7 +60,7 @@ def parse(intake: Intake) -> list[Event]:
 
 def _ucx(intake: Intake) -> list[Event]:
     lines = intake.lines
-    tables = hits(intake, _BACKTRACE)
+    tables = hits(intake, _BACKTRACE, _BACKTRACE_OLD)
     stacks = numbered_stacks(intake, tables, ucx_frame, 80)
     by_thread: dict[tuple[int, int], list[int]] = {}
     for table in tables:
@@ -72,16 +74,18 @@ def _ucx(intake: Intake) -> list[Event]:
         if not found:
             continue
         line = lines[index]
-        mine = [
-            t for t in by_thread.get((line.source, int(found["tid"])), ()) if 0 <= t - index <= 400 and t not in taken
-        ][:1]
+        if found["tid"]:
+            thread = by_thread.get((line.source, int(found["tid"])), [])
+        else:  # MXM's handler names no thread: its table is the next one of the same writer
+            thread = [t for t in tables if t - index <= 40 and same_writer(line, lines[t])]
+        mine = [t for t in thread if 0 <= t - index <= 400 and t not in taken][:1]
         taken.update(mine)
         frames = stacks[mine[0]] if mine else []
         address = _ADDRESS.search(found["what"])
         fields: dict[str, Any] = {
             "host": found["host"],
             "pid": int(found["pid"]),
-            "tid": int(found["tid"]),
+            **({"tid": int(found["tid"])} if found["tid"] else {}),
             "signal": int(found["number"]),
             "handler": "ucx",
         }

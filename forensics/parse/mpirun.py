@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """mpirun of Open MPI, PRRTE, MPICH and Intel MPI. In: an intake; out: PROCESS_EXIT, LAUNCHER and COMMUNICATION events.
 
 mpirun noticed that process rank 3 with PID 12345 on node node7 exited on signal 9 (Killed).
@@ -14,10 +15,16 @@ with errorcode 1.
 =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
 =   PID 77 RUNNING AT node7
 =   EXIT CODE: 139
+
+[node7:mpi_rank_3][error_sighandler] Caught error: Segmentation fault (signal 11)      (MVAPICH)
+MPT ERROR: Rank 3(g:3) received signal SIGSEGV(11).                                     (HPE MPT)
+-> FATAL_SIGNAL rank 3
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
@@ -33,9 +40,35 @@ _DETECTED = "detected that one or more processes exited with non-zero status"
 _ABORT = "MPI_ABORT was invoked on rank "
 _BAD = "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
 
+
+def _signal(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any]:
+    return {"signal": signal_name(int(groups["number"] or 0))}
+
+
+def _who(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
+    """The rank of MPI_COMM_WORLD that a library's handler names."""
+    number = int(groups["rank"] or 0)
+    return Rank(f"rank {number}", number, node=groups.get("node"))
+
+
 _TABLE = Table(
     "mpirun",
     (
+        Row(
+            "[error_sighandler] Caught error: ",
+            EventKind.FATAL_SIGNAL,
+            r"\[(?P<node>[\w.-]{1,100}):mpi_rank_(?P<rank>\d+)\]\[error_sighandler\] (?P<message>Caught error: .{1,80}? \(signal (?P<number>\d+)\))",
+            fields={"handler": "mvapich"},
+            fill=_signal,
+            who=_who,
+        ),
+        Row(
+            "MPT ERROR: Rank ",
+            EventKind.FATAL_SIGNAL,
+            r"MPT ERROR: (?P<message>Rank (?P<rank>\d+)\(g:\d+\) received signal (?P<type>SIG[A-Z]+)\(\d+\))",
+            fields={"handler": "mpt"},
+            who=_who,
+        ),
         Row(
             "Primary job",
             EventKind.LAUNCHER,
@@ -141,7 +174,13 @@ def parse(intake: Intake) -> list[Event]:
             )
     for index in hits(intake, _BAD):
         events += _bad(intake, index)
-    return events + _TABLE.read(intake)
+    return events + [_named(event) for event in _TABLE.read(intake)]
+
+
+def _named(event: Event) -> Event:
+    """MVAPICH gives the signal's number beside its words."""
+    name = event.fields.get("signal")
+    return replace(event, type=str(name)) if name and event.kind is EventKind.FATAL_SIGNAL else event
 
 
 def _bad(intake: Intake, index: int) -> list[Event]:

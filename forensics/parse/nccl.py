@@ -36,6 +36,15 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"ncclCommAbort", 0, 0, "nccl"),
 )
 
+#: warnings at start-up that ask for a faster or safer setting
+_ADVICE = (
+    "which can lead to",
+    "Could not find real path of",
+    "NUMA auto balancing",
+    'Missing "iommu=pt"',
+    'Missing "HSA_FORCE',
+)
+
 _LINE = Lazy(
     r"(?P<host>[\w.-]{1,120}):(?P<pid>\d+):(?P<tid>\d+) (?:\[(?P<device>-?\d+)\] )?(?:(?P<file>[\w./-]{1,120}):(?P<line>\d+) ?(?:\([^)]{0,120}\) )?)?NCCL (?P<level>WARN|INFO|ERROR) ?(?P<message>.*)$"
 )
@@ -56,7 +65,7 @@ def parse(intake: Intake) -> list[Event]:
         line = intake.lines[index]
         text = clipped(line.raw, "NCCL ")
         found = _LINE.search(text) or _BARE.search(text)
-        if not found:
+        if not found or any(words in text for words in _ADVICE):
             continue
         groups = found.groupdict()
         fields: dict[str, Any] = {k: groups[k] for k in ("host", "file") if groups.get(k)}

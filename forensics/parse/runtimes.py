@@ -31,10 +31,12 @@ _FORTRAN = (
     "forrtl: error",
     "Program received signal SIG",
     "Accelerator Fatal Error:",
+    "call to cu",
     "FATAL ERROR: data in",
     "FATAL ERROR: variable in data clause",
     _PROFILE,
 )
+_CALL = "call to cu"
 _COMPILED = "This file was compiled: -"
 _CURRENT = "Current file: "
 _JULIA = ("ERROR: LoadError: ", "signal (11", "signal (6", "signal (7")
@@ -45,6 +47,8 @@ ANCHORS: tuple[Anchor, ...] = tuple(
 )
 
 _SIGNAL_RECEIVED = Lazy(r"Program received signal (SIG[A-Z]+): (.*)$")
+#: PGI compilers before NVHPC put nothing before it
+_RETURNED = Lazy(r"^call to cu\w{1,60} returned error \d+: ")
 _TARGET = Lazy(r"This file was compiled: -(?:ta|acc|gpu)=(\S{1,200})")
 _JULIA_SIGNAL = Lazy(r"^(?:\[\d+\] )?signal \((\d+)(?:\.\d+)?\): (.*)$")
 
@@ -61,6 +65,8 @@ def _fortran(intake: Intake) -> list[Event]:
         literal = next((t for t in _FORTRAN if t in line.text), None)
         if literal is None or not (line.text.lstrip().startswith(literal) or literal.startswith("forrtl")):
             continue
+        if literal == _CALL and not _RETURNED.match(line.text.strip()):
+            continue
         signal = _SIGNAL_RECEIVED.search(line.text)
         fields: dict[str, Any] = {"language": "fortran"}
         if signal:
@@ -72,6 +78,8 @@ def _fortran(intake: Intake) -> list[Event]:
         kind = (
             "Accelerator Fatal Error"
             if literal == _PROFILE
+            else "Accelerator Fatal Error"
+            if literal == _CALL
             else literal.rstrip(":")
             if literal.startswith(("Fortran", "Accelerator", "FATAL", "The acc"))
             else "forrtl"
@@ -85,10 +93,21 @@ def _fortran(intake: Intake) -> list[Event]:
                 parser="runtimes",
                 type=named or kind,
                 message=words,
+                stacks=_place(fields, line, last),
                 fields=fields,
             )
         )
     return events
+
+
+def _place(fields: dict[str, Any], first: LogLine, last: LogLine) -> tuple[StackTrace, ...]:
+    """The one frame that NVHPC names; none where it names no file."""
+    if "file" not in fields:
+        return ()
+    number = str(fields.get("line", ""))
+    name = str(fields.get("function", "?")).partition(":")[0]
+    frame = Frame(name, str(fields["file"]), int(number) if number.isdigit() else None, log_line=last.number)
+    return (StackTrace((frame,), span_of(first, last), None, "native", False),)
 
 
 def _compiled_for(intake: Intake) -> list[Event]:

@@ -107,6 +107,20 @@ _TABLE = Table(
             fields={"program": "srun"},
         ),
         Row(
+            "srun: error: Task launch for",
+            EventKind.MESSAGE,
+            r"srun: error: (?P<message>Task launch for .*)$",
+            level="ERROR",
+            fields={"program": "srun"},
+        ),
+        Row(
+            "srun: error: Application launch failed",
+            EventKind.MESSAGE,
+            r"srun: error: (?P<message>Application launch failed.*)$",
+            level="ERROR",
+            fields={"program": "srun"},
+        ),
+        Row(
             "srun: fatal:",
             EventKind.MESSAGE,
             r"srun: fatal: (?P<message>.*)$",

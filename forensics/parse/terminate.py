@@ -25,7 +25,8 @@ from forensics.parse.frames import c10_frame
 from forensics.parse.groups import rank_in
 from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, preceding, same_writer, stack_of
 
-_CALLED = "terminate called after throwing an instance of"
+#: without its first word: several processes that die at once write into each other's lines
+_CALLED = " called after throwing an instance of"
 _BARE = "terminate called without an active exception"
 _RECURSIVE = "terminate called recursively"
 _LIBCXX = (

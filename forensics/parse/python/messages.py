@@ -59,6 +59,8 @@ _TOLD = Pattern(
 )
 
 #: lines that say by their own words that something failed, whatever their level
+#: exceptions that end a job even where a report indents them
+_BROKEN = Pattern(r"^[\w.]{0,80}(?:Error|Exception): (?:CUDA|HIP) (?:out of memory\. Tried|error: )")
 _PHRASES = Pattern(
     r"^(?:[\w./-]{1,120}: )?(?:fatal )?error: (?!0\b)\S|^(?:FATAL|CRITICAL)\b(?: ERROR)?[: ]|^ERROR\b[: ]"
     r"|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b"
@@ -127,7 +129,7 @@ def _loud_sources(lines: Sequence[LogLine]) -> set[int]:
 def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     """(type, message, heading) of an error line, None where it is none."""
     stripped = text.strip()
-    if looks_raised(stripped) and text[:1] not in " \t":
+    if looks_raised(stripped) and (text[:1] not in " \t" or _BROKEN.search(stripped[:400])):
         found = raised(stripped)
         if found and (found[1] or severe or found[0] in ("KeyboardInterrupt", "EOFError")):
             return found[0], found[1], ""
