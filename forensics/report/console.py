@@ -41,6 +41,8 @@ USUAL = 100
 MARGIN = 10
 #: a longer command is left to --explain
 SHORT_COMMAND = 200
+#: what stands on one line with others
+SHORT_CELL = 28
 
 #: sections that begin a new thought
 APART = frozenset({"why", "actions", "evidence", "certainty"})
@@ -165,7 +167,7 @@ def _block(block: Block, width: int, whole: bool) -> list[Line]:
         case Stack():
             return _stack(block).lines(width)
         case Table(columns, rows):
-            return table(columns, rows, width)
+            return table(columns, rows, width) if _fits(block, width) else _cards(rows, width)
         case Timeline():
             return _timeline(block).lines(width)
 
@@ -314,6 +316,29 @@ def _frame(frame: FrameRow) -> Text:
     if frame.code:
         text.append(f"\n      {frame.code}", "dim")
     return text
+
+
+def _fits(block: Table, width: int) -> bool:
+    """Whether a table's columns keep their words whole, or nearly: of few columns always."""
+    every = [block.columns, *block.rows]
+    natural = [max(cells(row[at]) for row in every) for at in range(len(block.columns))]
+    return len(natural) < 5 or sum(natural) + 2 * len(natural) <= width * 1.3
+
+
+def _cards(rows: Sequence[Sequence[str]], width: int) -> list[Line]:
+    """Rows that are too wide for columns: what is short on one line, what is long below it."""
+    lines: list[Line] = []
+    for row in rows:
+        head = Text()
+        for cell in row:
+            if cell and cells(cell) <= SHORT_CELL:
+                head.append("  " if head else "", "")
+                head.append(cell, "" if head else "bold")
+        lines += head.lines(width)
+        for cell in row:
+            if cells(cell) > SHORT_CELL:
+                lines += beside("", Text(cell).lines(width - 4), 4)
+    return lines
 
 
 def _timeline(block: Timeline) -> Text:

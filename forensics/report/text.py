@@ -5,11 +5,15 @@ visible("\\x1b[31mred\\u202e") -> "␛[31mred<U+202E>"
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
 #: letters that draw nothing and are no format characters by their Unicode category
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
+
+#: "=========" and the like, which only make sense on lines of their own
+_RULER = re.compile(r"([=\-*_#~])\1{9,}")
 
 
 def visible(text: str) -> str:
@@ -38,8 +42,8 @@ def _shown(char: str) -> str:
 
 
 def one_line(text: str, limit: int = 400) -> str:
-    """Text on one line, at most `limit` characters; "…" stands for what was cut."""
-    flat = " ".join(visible(text[: limit * 4]).split())
+    """Text on one line, without rulers, at most `limit` characters; "…" stands for what was cut."""
+    flat = " ".join(_RULER.sub("", visible(text[: limit * 4])).split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 

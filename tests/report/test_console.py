@@ -105,7 +105,7 @@ def test_explain_adds_the_rest(made: dict[str, Incident]) -> None:
     whole = " ".join(render(made["crash"], "console", width=110, explain=True).split())
     assert "--explain adds: timeline, failures, stacks, settings, software, coverage" in short
     for said in (
-        "the parent reacts",
+        "the parent reacts to its children",
         "run_scheduler_process",
         "Note, parse a torn line",
         "quantization None asked",

@@ -39,6 +39,7 @@ def test_nothing_invisible_is_left(text: str) -> None:
 def test_one_line() -> None:
     assert one_line("a\n  b\tc") == "a b c"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
+    assert one_line("ChildFailedError:\n==========\ntrain.py FAILED\n----------") == "ChildFailedError: train.py FAILED"
 
 
 def test_block_says_what_was_cut() -> None:
