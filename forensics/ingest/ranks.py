@@ -108,11 +108,11 @@ _NAMES: tuple[tuple[tuple[str, ...], Pattern[str], str], ...] = (
     (("rank",), Pattern(rf"(?:^|[/\\!]){_WORD}local[_-]?rank[_-]?(\d{{1,6}}){_TAIL}"), "local"),
     (("rank",), Pattern(rf"(?:^|[/\\!]){_WORD}(?:global[_-]?)?rank[_.-]?(\d{{1,6}}){_TAIL}"), "rank"),
     (("rank",), Pattern(r"(?:^|[/\\!])rank[_-]?(\d{1,6})[/\\][^/\\]{1,80}$"), "rank"),
+    # slurm-991.out is job 991, by Slurm's own naming (slurm-%j.out)
+    (("slurm",), Pattern(r"(?:^|[/\\!])slurm[-_.]\d{1,12}[-_.](\d{1,4})\.(?:out|err|log|txt)$"), "task"),
     (
-        ("slurm", "srun", "log-", "log_", "task", "out-", "out_", "output"),
-        Pattern(
-            r"(?:^|[/\\!])(?:slurm|srun|log|task|out(?:put)?)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$"
-        ),
+        ("srun", "log-", "log_", "task", "out-", "out_", "output"),
+        Pattern(r"(?:^|[/\\!])(?:srun|log|task|out(?:put)?)(?:[-_.]\d{4,12})?[-_.](\d{1,4})\.(?:out|err|log|txt)$"),
         "task",
     ),
     (("std",), Pattern(r"(?:^|[/\\!])(\d{1,4})[/\\](?:rank_)?std(?:out|err)(?:\.\w{1,4})?$"), "local"),

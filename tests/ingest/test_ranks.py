@@ -88,7 +88,8 @@ def test_quoted_source() -> None:
     ("name", "label"),
     [
         ("logs/attempt_0/3/stderr.log", "local rank 3"),
-        ("slurm-3.out", "rank 3"),
+        ("slurm-3.out", None),
+        ("srun-3.out", "rank 3"),
         ("slurm-12345678_3.out", "rank 3"),
         ("slurm-19693242.out", None),
         ("rank_3.log", "rank 3"),
