@@ -152,16 +152,14 @@ def take_one(
     if opened.path is not None and opened.size is not None and opened.size > BIG:
         from forensics.ingest.pieces import scan_file
 
-        in_pieces = scan_file(
-            opened.path, opened.size, wants, options, shares.budget, shares.whole, shares.edges, progress
-        )
+        in_pieces = scan_file(opened.path, opened.size, wants, options, shares.budget, shares.edges, progress)
     if in_pieces is not None:
         scanned, retainer, pulse = in_pieces
     else:
-        retainer = Retainer(wants, shares.budget, options.line_cap, shares.whole)
+        retainer = Retainer(wants, shares.budget, options.line_cap)
         pulse = Pulse()
         scanned = scan(
-            opened.stream, retainer, wants, tail_lines=shares.edges,
+            opened.stream, retainer, wants, whole=shares.whole, head_lines=shares.edges, tail_lines=shares.edges,
             pulse=pulse if shares.few else None, progress=progress,
         )  # fmt: skip
     stream = opened.stream

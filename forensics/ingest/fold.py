@@ -16,7 +16,7 @@ _WHO = Pattern(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d
 #: copies of one template that are kept whatever they say: two crashes of eight ranks, woven and without a prefix
 COPIES = 16
 #: kept of one template for different ranks, and for different next words (a device, an error code)
-_RANKS, _WORDS = 1024, 32
+_RANKS, _WORDS = 1024, 4
 MOST_TEMPLATES = 50_000
 #: latest copies: so many blocks, so many single lines, none bigger than this
 _LAST_BODIES, _LAST_LINES, _LAST_SIZE = 64, 1024, 16 * 1024

@@ -88,7 +88,8 @@ class _Live:
     def __init__(self, name: str, anchors: Iterable[Anchor], options: ReadOptions) -> None:
         self._name, self._options = name, options
         self._wants = Wants(anchors, options.engine)
-        self._retainer = Retainer(self._wants, options.budget, options.line_cap, options.whole_below)
+        self._retainer = Retainer(self._wants, options.budget, options.line_cap)
+        self._retainer.owe(options.edge_lines)
         self._scanned = Scanned()
         self._buf = bytearray()
         self._base, self._line = 0, 1
@@ -136,9 +137,12 @@ class _Live:
         while at > 0 and first > max(1, self._line - self._edges):
             at = self._buf.rfind(b"\n", 0, at - 1) + 1
             first -= 1
-        if scanned.bytes > self._options.whole_below:
+        if scanned.bytes <= self._options.whole_below:
+            # the buffer still holds all of it
+            kept = list(enumerate(bytes(self._buf[: self._base]).split(b"\n"), 1))[: self._line - 1]
+        else:
             self._retainer.keep_tail(first, bytes(self._buf[at : self._base]))
-        kept = list(self._retainer.lines())
+            kept = list(self._retainer.lines())
         sample = min(len(kept), _SAMPLE)
         if sample > 2 * self._sampled or not self._sampled:
             # more lines may tell more about the prefixes
@@ -159,6 +163,7 @@ class _Live:
             marks=marks_of(lines, self._wants.literals, self._options.engine),
             activity=activity_of(lines),
             repeats={(0, number): count for number, count in self._retainer.fold.repeats().items()},
+            scanned=True,
         )
 
 

@@ -33,8 +33,7 @@ def processes_for(options: ReadOptions, work: int, unit: int = PIECE) -> int:
     if not hasattr(os, "fork") or _has_threads():
         return 1
     if options.processes:
-        # a piece holds at least the head that is kept whole
-        return max(1, min(options.processes, work // max(4096, 4 * options.whole_below)))
+        return max(1, min(options.processes, work // 4096))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, _MOST_PROCESSES, work // unit))
 
@@ -107,8 +106,7 @@ def scan_file(
     wants: Wants,
     options: ReadOptions,
     budget: int,
-    head_bytes: int,
-    tail_lines: int,
+    edge_lines: int,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Scanned, Retainer, Pulse] | None:
     """The whole file by several processes; None where it is not worth it."""
@@ -124,12 +122,12 @@ def scan_file(
     def job(index: int) -> Callable[[], Any]:
         return lambda: _piece(
             path, edges[index], edges[index + 1] - edges[index], index == count - 1,
-            wants, options, budget, head_bytes if index == 0 else 0, tail_lines,
+            wants, options, budget, edge_lines,
             # the pieces are of one size: what this process has done, the others have, too
             (lambda done: progress(done * count)) if progress is not None and index == 0 else None,
         )  # fmt: skip
 
-    return _together(in_processes([job(index) for index in range(count)]), wants, options, budget, head_bytes)
+    return _together(in_processes([job(index) for index in range(count)]), wants, options, budget, edge_lines)
 
 
 def _piece(
@@ -140,20 +138,20 @@ def _piece(
     wants: Wants,
     options: ReadOptions,
     budget: int,
-    head: int,
-    tail: int,
+    edge_lines: int,
     progress: Callable[[int], None] | None,
 ) -> dict[str, Any]:
     """One piece scanned, as plain values."""
-    retainer = Retainer(wants, budget, options.line_cap, head, is_piece=not is_last)
+    retainer = Retainer(wants, budget, options.line_cap, is_piece=not is_last)
     pulse = Pulse()
     with open(path, "rb", buffering=0) as file:
         file.seek(start)
         scanned = scan(
             Headed(file, 0), retainer, wants,
-            # lines that a window of the next piece may reach back to
-            tail_lines=tail if is_last else wants.most_before, pulse=pulse, limit=size, head_lines=wants.most_after if start else 0,
-            progress=progress,
+            # at an inner end: lines into which a window of the other piece may reach
+            head_lines=wants.most_after if start else edge_lines,
+            tail_lines=edge_lines if is_last else wants.most_before,
+            pulse=pulse, limit=size, progress=progress,
         )  # fmt: skip
     return {
         "scanned": (scanned.bytes, scanned.lines, scanned.long_lines),
@@ -164,9 +162,10 @@ def _piece(
 
 
 def _together(
-    pieces: list[dict[str, Any]], wants: Wants, options: ReadOptions, budget: int, head_bytes: int
+    pieces: list[dict[str, Any]], wants: Wants, options: ReadOptions, budget: int, edge_lines: int
 ) -> tuple[Scanned, Retainer, Pulse]:
-    merged = Retainer(wants, budget, options.line_cap, head_bytes)
+    merged = Retainer(wants, budget, options.line_cap)
+    merged.owe(edge_lines)
     pulse = Pulse()
     total = Scanned()
     spans: list[tuple[int, bytes]] = []

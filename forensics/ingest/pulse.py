@@ -15,8 +15,8 @@ from forensics.ingest.ranks import rank_of
 #: lines at a block's end that are asked who wrote them; far more at the very first block
 _ASKED, _ASKED_FIRST = 3, 200
 _MOST_WRITERS = 4_096
-#: how far back a writer is searched for; for one that was silent in the last block every n-th block, as it may be gone
-_REACH, _PATIENCE = 64 * 1024, 8
+#: how far back from a block's end a writer is searched: a little, and more in every n-th block
+_NEAR, _FAR, _PATIENCE = 16 * 1024, 256 * 1024, 8
 _LINE_CAP = 600
 
 
@@ -38,23 +38,33 @@ class Pulse:
         self._blocks += 1
         self._ask(buf, base, cut)
         blocks = self._blocks
-        reach = max(base, cut - _REACH)
+        near, far = max(base, cut - _NEAR), max(base, cut - _FAR)
         for token, seen in self._tokens.items():
-            silent = blocks - seen
-            if silent > 2 and silent % _PATIENCE:
-                continue
-            # one that spoke in the last block is searched in all of this one: its end may be here
-            found = buf.rfind(token, base if silent == 1 else reach, cut)
-            if found < 0:
-                continue
-            self._tokens[token] = blocks
-            start = buf.rfind(b"\n", base, found) + 1 or base
-            stop = buf.find(b"\n", found, cut)
-            stop = cut if stop < 0 else stop
-            number = line - buf.count(b"\n", start, cut)
-            sighting = (number, bytes(buf[start : min(stop, start + _LINE_CAP)]))
-            self.last[token] = sighting
-            self.first.setdefault(token, sighting)
+            if blocks - seen <= _PATIENCE:
+                start = near if blocks % _PATIENCE else far
+            elif blocks % _PATIENCE:
+                continue  # silent for long: it may be gone
+            else:
+                start = far
+            self._seek(token, buf, start, base, cut, line)
+
+    def finish(self, buf: bytearray, base: int, cut: int, line: int) -> None:
+        """Looks for every writer in the source's last bytes buf[base:cut]; the line at `cut` has number `line`."""
+        for token in self._tokens:
+            self._seek(token, buf, base, base, cut, line)
+
+    def _seek(self, token: bytes, buf: bytearray, low: int, base: int, cut: int, line: int) -> None:
+        found = buf.rfind(token, low, cut)
+        if found < 0:
+            return
+        self._tokens[token] = self._blocks
+        start = buf.rfind(b"\n", base, found) + 1 or base
+        stop = buf.find(b"\n", found, cut)
+        stop = cut if stop < 0 else stop
+        number = line - buf.count(b"\n", start, cut)
+        sighting = (number, bytes(buf[start : min(stop, start + _LINE_CAP)]))
+        self.last[token] = sighting
+        self.first.setdefault(token, sighting)
 
     def _ask(self, buf: bytearray, base: int, cut: int) -> None:
         """Looks for writers that were not known yet."""

@@ -58,27 +58,37 @@ def _rank(label: str, number: int | None, axes: tuple[tuple[str, int], ...], nod
     return Rank(label, number, axes, node, pid)
 
 
-def rank_of(captures: Mapping[str, str], axes_text: str, host: str | None = None) -> Rank | None:
+def rank_of(captures: Mapping[str, str], axes_text: str) -> Rank | None:
     """The rank that the prefixes name; None where they name a process that is no rank, or nothing."""
-    role = captures.get("role", "")
-    node = captures.get("node") or captures.get("ip") or host
-    pid = _int(captures.get("pid"))
-    number = _int(captures.get("rank"))
-    if role and _NO_RANK.match(role) and number is None:
+    get = captures.get
+    return _named(
+        axes_text, get("role", ""), get("rank"), get("task"), get("local_rank"), get("pid"), get("node") or get("ip")
+    )
+
+
+@lru_cache(maxsize=4096)
+def _named(
+    axes_text: str,
+    role: str,
+    rank: str | None,
+    task: str | None,
+    local_rank: str | None,
+    pid_text: str | None,
+    node: str | None,
+) -> Rank | None:
+    pid, number = _int(pid_text), _int(rank)
+    is_no_rank = bool(role) and _NO_RANK.match(role) is not None
+    if is_no_rank and number is None:
         return None
-    axes = tuple(sorted((_SPELLED.get(n, n), i) for n, i in axes_of(axes_text)))
-    if role and _NO_RANK.match(role):
-        axes = ()
+    axes = () if is_no_rank else tuple(sorted((_SPELLED.get(n, n), i) for n, i in axes_of(axes_text)))
     if axes:
-        return _rank(label_of(axes), number, axes, node, pid)
+        return Rank(label_of(axes), number, axes, node, pid)
     if number is not None:
-        return _rank(f"rank {number}", number, (), node, pid)
-    task = _int(captures.get("task"))
-    if task is not None:
-        return _rank(f"rank {task}", task, (("task", task),), node, pid)
-    local = _int(captures.get("local_rank"))
-    if local is not None:
-        return _rank(f"local rank {local}", None, (("local", local),), node, pid)
+        return Rank(f"rank {number}", number, (), node, pid)
+    if (index := _int(task)) is not None:
+        return Rank(f"rank {index}", index, (("task", index),), node, pid)
+    if (index := _int(local_rank)) is not None:
+        return Rank(f"local rank {index}", None, (("local", index),), node, pid)
     return None
 
 

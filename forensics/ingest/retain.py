@@ -32,7 +32,7 @@ _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
 
 
 class Block:
-    """Consecutive lines. first: number of the first; home: head, budget, rare or ring; parts: slices that end in line feeds."""
+    """Consecutive lines. first: number of the first; home: budget, rare, ring, or loose; parts: slices that end in line feeds."""
 
     __slots__ = ("first", "home", "parts", "size")
 
@@ -46,11 +46,10 @@ class Retainer:
     """Keeps the marked lines of one source, or of one piece of it (is_piece: another one follows, and what reaches over this
     one's end is judged when they are put together)."""
 
-    def __init__(self, wants: Wants, budget: int, line_cap: int, head_bytes: int = 0, is_piece: bool = False) -> None:
+    def __init__(self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False) -> None:
         self._windows, self._literals, self._is_frame = wants.windows, wants.literals, wants.is_frame
         self._budget, self._line_cap, self._is_piece = budget, line_cap, is_piece
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
-        self.head_left = head_bytes
         self.fold = Fold()
         self.tail: tuple[int, bytes] | None = None
         self.evicted = self.cut_lines = 0
@@ -167,23 +166,11 @@ class Retainer:
             self._end_at = base
             for _ in range(self._end_line - line):  # a few lines at most: taken before, but not done
                 self._end_at = buf.find(b"\n", self._end_at, cut) + 1 or cut
-        if self.head_left > 0:
-            self._take_head(buf, base, cut, line)
         if self._owed > max(line, self._end_line):
             if self._end_at < 0:
                 self._begin(line, "budget")
                 self._end_line, self._end_at = line, base
             self._extend(buf, self._end_at, self._end_line, cut, self._owed)
-
-    def _take_head(self, buf: bytearray, base: int, cut: int, line: int) -> None:
-        """The source's first bytes are kept whatever they say."""
-        stop = cut if cut - base <= self.head_left else buf.find(b"\n", base + self.head_left, cut) + 1 or cut
-        self.head_left -= stop - base
-        if self._end_at < 0:
-            self._begin(line, "head")
-        self._add(bytes(buf[base:stop]), line)
-        self._end_line = line + buf.count(b"\n", base, stop) + (stop == cut and buf[stop - 1] != 10)
-        self._end_at = stop
 
     def _keep(
         self, buf: bytearray, low: int, cut: int, start: int, number: int, before: int, after: int, times: int
@@ -237,7 +224,7 @@ class Retainer:
     def _add(self, data: bytes, line: int) -> None:
         """Adds lines to the open block, the first of which is number `line`."""
         block = self._open if self._open is not None else self._begin(line, "ring")
-        room = {"head": 1, "budget": self._budget, "rare": self._rare_left, "ring": _RING_BLOCK - block.size}
+        room = {"loose": 1, "budget": self._budget, "rare": self._rare_left, "ring": _RING_BLOCK - block.size}
         if room[block.home] <= 0:  # the block goes on, but what comes now counts as the end of the log
             block = self._begin(line, "ring")
         data = self._capped(data)
@@ -269,7 +256,7 @@ class Retainer:
 
     def _loose(self, first: int, data: bytes, home: str = "budget") -> None:
         """Keeps lines that overlap what is kept, or stand before it."""
-        block = Block(first, "head")
+        block = Block(first, "loose")
         block.parts.append(self._capped(data))
         self._blocks.append(block)
         if home == "rare":
@@ -288,7 +275,7 @@ class Retainer:
 
     def owe(self, lines: int) -> None:
         """Keeps the next so many lines, whatever they say."""
-        self._owed = max(self._owed, self._end_line + 1, 1) + lines
+        self._owed = max(self._end_line, 1) + lines
 
     def dump(self) -> dict[str, Any]:
         """Everything but the tail as plain values, for another process."""

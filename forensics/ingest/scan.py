@@ -83,30 +83,26 @@ def scan(
     retainer: Retainer,
     wants: Wants,
     *,
+    whole: int = 0,
+    head_lines: int = 0,
     tail_lines: int = 0,
     pulse: Pulse | None = None,
     limit: int | None = None,
-    head_lines: int = 0,
     progress: Callable[[int], None] | None = None,
-    live: Callable[[], None] | None = None,
 ) -> Scanned:
     """Reads to the end, or just `limit` bytes.
 
-    head_lines, tail_lines: kept at the ends; pulse: samples each block; progress: called with the bytes of
-    each block; live: called after each block, which is then taken
-    as it comes instead of waiting whether the input is small enough to be kept whole.
+    whole: an input of up to so many bytes is kept whole, and not scanned at all; of a bigger one head_lines and tail_lines are
+    kept at the ends; pulse: samples each block; progress: called with the bytes of each block.
     """
     result = Scanned()
     buf = _buffer()
     view = memoryview(buf)
     size = len(buf)
-    whole = retainer.head_left
     low = base = fill = 0  # buf[low:base]: context; buf[base:fill]: not done yet
     line = 1
     long: _LongLine | None = None
     done = False
-    if head_lines:
-        retainer.owe(head_lines)
     while not done:
         if fill > size - CHUNK // 8:
             keep = base - CONTEXT
@@ -117,10 +113,13 @@ def scan(
         got = stream.readinto(view[fill : fill + room]) if room else 0
         fill += got
         result.bytes += got
-        done = got == 0
+        done = got == 0 and fill < size  # a full buffer is not the end: a line longer than it goes on behind it
         small = result.bytes <= whole
-        if small and live is None and not done and fill < size:
+        if small and not done and fill < size:
             continue  # perhaps that is all: then nothing is scanned
+        if head_lines and not small:
+            retainer.owe(head_lines)
+            head_lines = 0
         if long is not None:
             base, line, long = _go_on(long, buf, view, base, fill, done, line, retainer, wants)
             low = base
@@ -128,10 +127,13 @@ def scan(
                 low = base = fill = 0
                 continue
         cut = fill if done else buf.rfind(b"\n", base, fill) + 1 or base
-        if cut > base:
-            hits = [] if small and done else wants.engine.scan(view[base:cut])
-            at, number = retainer.feed(buf, low, base, cut, line, hits, done)
-            if pulse is not None and not small:
+        if cut > base and small:
+            retainer.keep_lines(line, bytes(buf[base:cut]))
+            line += buf.count(b"\n", base, cut) + (buf[cut - 1] != 10)
+            base = cut
+        elif cut > base:
+            at, number = retainer.feed(buf, low, base, cut, line, wants.engine.scan(view[base:cut]), done or not room)
+            if pulse is not None:
                 pulse.sample(buf, base, at, number)
             base, line = at, number + (at == cut and buf[cut - 1] != 10)
         elif not done and fill == size and base <= CONTEXT:
@@ -141,9 +143,9 @@ def scan(
             low = base = fill = 0
         if progress is not None:
             progress(got)
-        if live is not None:
-            live()
     result.lines = line - 1
+    if pulse is not None and base > low:
+        pulse.finish(buf, low, base, line)
     if tail_lines and result.bytes > whole:
         at, first = base, line
         while at > low and first > max(1, line - tail_lines):
