@@ -1,8 +1,8 @@
 """Styled text, wrapped and set side by side in the columns of a terminal. In: words with styles; out: lines of pieces. Sample:
 
     text = Text("established", "green"); text.append(": the log proves it")
-    text.lines(16)        -> [[("established", "green"), (":", "")], [("the log proves", "")], [("it", "")]]
-    beside("Sure", text.lines(16), 10)[0]  -> [("Sure      ", ""), ("established", "green"), (":", "")]
+    text.lines(14)        -> [[("established", "green"), (": ", "")], [("the log proves ", "")], [("it", "")]]
+    beside("Sure", text.lines(14), 10)[0]  -> [("Sure      ", ""), ("established", "green"), (": ", "")]
 
 The same layout as rich's, without its start: rich takes longer to import than a small log to analyse. A style is one of rich's words
 ("bold red", "white on blue"), so that a face made with rich can show the pieces too.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TypeAlias
 
 Piece: TypeAlias = tuple[str, str]
@@ -139,7 +140,7 @@ def _rows(pieces: Line) -> list[Line]:
 def _broken(row: Line, text: str, width: int) -> list[Line]:
     found: list[Line] = []
     breaks = [0, *_breaks(text, width), len(text)]
-    for start, stop in zip(breaks, breaks[1:], strict=False):
+    for start, stop in pairwise(breaks):
         line: Line = []
         at = 0
         stop = start + len(text[start:stop].rstrip()) if cells(text[start:stop]) > width else stop
@@ -159,10 +160,10 @@ def _breaks(text: str, width: int) -> list[int]:
     begun = False
     for word in text.split(" "):
         size = cells(word)
-        if used + size > width and begun:
+        if size and begun and used + size > width:
             found.append(at)
             used = 0
-        if used + size > width:
+        if size and used + size > width:
             for place, char in enumerate(word, at):
                 one = _cells_of(char)
                 if used and used + one > width:

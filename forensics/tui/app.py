@@ -253,16 +253,17 @@ class TriageApp(Commands, App[int]):
         return tuple(lane for lane, text in told if self.only.passes(text, ranks=(lane.label,), role=lane.role))
 
     def verdict_text(self) -> Any:
-        """The console report, as rich lays it out."""
+        """The console report."""
         from rich.console import Group
 
-        from forensics.report.console import APART, renderable
+        from forensics.report.console import APART
+        from forensics.tui.laid import Laid
 
         assert self.view is not None
         parts: list[Any] = [Text(self.view.title, "bold"), Text("")]
         for section in self.view.sections:
             if not section.detail:
-                parts += ([Text("")] if section.id in APART else []) + [renderable(section, margin=True)]
+                parts += ([Text("")] if section.id in APART else []) + [Laid(section, margin=True)]
         return Group(*parts)
 
     def _say(self, text: str) -> None:

@@ -286,8 +286,8 @@ class Commands:
     def _compared(self, path: str, message: Done | Failed) -> None:
         from rich.console import Group
 
-        from forensics.report.console import renderable
         from forensics.report.diff import sections
+        from forensics.tui.laid import Laid
 
         app = self._app()
         if isinstance(message, Failed):
@@ -297,7 +297,7 @@ class Commands:
         app.logs.add(path)
         parts: list[Any] = [Text(f"Compared with {path}", "bold"), Text("")]
         for one in sections(message.incident, app.incident):
-            parts += [Text(one.title, "bold underline"), renderable(one), Text("")]
+            parts += [Text(one.title, "bold underline"), Laid(one), Text("")]
         app.query_one("#verdict-page", Page).show(Group(*parts))
         app.action_tab("verdict")
 

@@ -16,9 +16,10 @@ from textual.message import Message
 from textual.widgets import DataTable, Static
 
 from forensics.report.blocks import Block, FrameRow, Pairs, Section, Stack, Table, View
-from forensics.report.console import OWNER_STYLE, renderable
+from forensics.report.console import OWNER_STYLE
 from forensics.report.text import counted
 from forensics.tui.filters import Filter
+from forensics.tui.laid import Laid
 
 PLACE = re.compile(r"(?P<name>.+):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 
@@ -63,7 +64,7 @@ def page(view: View, wanted: Sequence[str], empty: str) -> RenderableType:
     for name in wanted:
         section = view.section(name)
         if section is not None:
-            parts += [Text(section.title, "bold underline"), renderable(section), Text("")]
+            parts += [Text(section.title, "bold underline"), Laid(section), Text("")]
     return Group(*parts) if parts else Text(empty, "dim")
 
 
@@ -162,7 +163,7 @@ def finding_details(view: View, id: str) -> RenderableType:
     blocks: Sequence[Block] = section.blocks if section else ()
     for index, block in enumerate(blocks):
         if hasattr(block, "items") and block.items and block.items[0].tag == id:
-            return renderable(Section("finding", "", tuple(blocks[index : index + 2])))
+            return Laid(Section("finding", "", tuple(blocks[index : index + 2])))
     return Text("")
 
 
