@@ -16,6 +16,8 @@ from forensics import data
 _DEEPEST = 7
 _HINT_REACH = 160
 _ALIAS = re.compile(r"_\d$")
+#: groups that name a rank
+_RANK_GROUPS = frozenset(("axes", "rank", "local_rank"))
 #: an outer stamp stays: every line has it, and it is one clock; everything else is known best by the innermost
 _OUTER_WINS = frozenset(("time", "node"))
 _JSON_CAP = 1 << 20
@@ -28,7 +30,7 @@ class Dialect:
     signatures/dialects/README.md."""
 
     __slots__ = (
-        "_compiled", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "starts",
+        "_compiled", "_groups", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "starts",
         "title", "weak",
     )  # fmt: skip
 
@@ -47,12 +49,19 @@ class Dialect:
         self.examples: list[dict[str, Any]] = row.get("examples", [])
         self.counterexamples: list[dict[str, Any]] = row.get("counterexamples", [])
         self._compiled: re.Pattern[str] | None = None
+        self._groups: tuple[tuple[int, str], ...] | None = None
 
     def match(self, text: str, at: int) -> re.Match[str] | None:
         """The prefix at position `at`, compiled on first use."""
         if self._compiled is None:
             self._compiled = re.compile(self.regex)
         return self._compiled.match(text, at)
+
+    def groups(self) -> tuple[tuple[int, str], ...]:
+        """(number, name) of the groups, spellings (`rank_2`) under the one name. Of a row that matched."""
+        if self._groups is None and self._compiled is not None:
+            self._groups = tuple((index, _ALIAS.sub("", name)) for name, index in self._compiled.groupindex.items())
+        return self._groups or ()
 
 
 class Peeled(NamedTuple):
@@ -113,16 +122,16 @@ class Table:
                 _merge(captures, inner.captures)
                 used.append(row.id)
                 continue
-            for name, value in found.groupdict().items():
+            for index, name in row.groups():
+                value = found[index]
                 if not value:
                     continue
-                name = _ALIAS.sub("", name)
                 if name == "axes":
                     axes.append(value)
                 elif not (name in captures and (name in _OUTER_WINS or row.keep)):
                     captures[name] = value
-                if name in ("axes", "rank", "local_rank") and rank_at is None:
-                    rank_at = found.span(name) if name in found.re.groupindex else found.span()
+                if rank_at is None and name in _RANK_GROUPS:
+                    rank_at = found.span(index)
             used.append(row.id)
             if row.keep:
                 break
