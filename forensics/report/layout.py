@@ -1,7 +1,7 @@
 """Styled text, wrapped and set side by side in the columns of a terminal. In: words with styles; out: lines of pieces. Sample:
 
     text = Text("established", "green"); text.append(": the log proves it")
-    text.lines(14)        -> [[("established", "green"), (": ", "")], [("the log proves ", "")], [("it", "")]]
+    text.lines(14)        -> [[("established", "green"), (": ", "")], [("the log proves", "")], [("it", "")]]
     beside("Sure", text.lines(14), 10)[0]  -> [("Sure      ", ""), ("established", "green"), (": ", "")]
 
 The same layout as rich's, without its start: rich takes longer to import than a small log to analyse. A style is one of rich's words
