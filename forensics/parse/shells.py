@@ -159,7 +159,10 @@ _TABLE = Table(
             fields={"by": "shell", "exit": ProcessExit(None, "SIGKILL", None, "shell")},
         ),
         Row(
-            "Killed", _X, r"^\s*(?:[\w./-]{1,60}: line \d+: )?(?P<message>(?P<words>Killed))\s*$", fill=exit_of("shell")
+            "Killed",
+            _X,
+            r"^\s*(?:[\w./-]{1,60}: line \d+: )?\*{0,2}(?P<message>(?P<words>Killed))\*{0,2}\s*$",
+            fill=exit_of("shell"),
         ),
         Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))\s*$", fill=exit_of("shell")),
         Row("Bus error", _X, r"^\s*(?P<message>(?P<words>Bus error))\s*$", fill=exit_of("shell")),

@@ -76,6 +76,8 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     if certain:
         return _first_fatal(certain, quotes), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
+    warned = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value == "communication"]
+    warned.sort(key=lambda g: not any(_HARD.search(text) for text in g.first.texts))
     printed.sort(key=lambda g: g.first.torn)  # a torn traceback says nothing beside words
     exits = [g for g in free if g.first.weight == 1]
     deadly = [
@@ -86,7 +88,8 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     wrapped = [g for g in conditional if g.first.inner is not None]
     own = [g for g in conditional if g.first.weight >= 3 and g.first.inner is None]
     cascades = [g for g in own if g.first.role is CausalRole.CASCADE or g.first.rule == "handled"]
-    classes = (hard, wrapped, deadly, cascades, printed, own, conditional)
+    # What a library warned of before its connections broke is nearer to the cause than the broken connection.
+    classes = (hard, wrapped, deadly, cascades, printed, own, warned, conditional)
     for choice in classes:
         if choice:
             return choice[0], choice[0].first.outside

@@ -70,7 +70,8 @@ def analyse(
     """Concludes one run."""
     hang = explain_hang(run.events, intake.activity, facts.world_size)
     seen = _fewer(_sightings(run, findings, quotes), intake)
-    if hang is not None and not any(s.kind == "collective_timeout" for s in seen):
+    told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
+    if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
     groups = fold(join(seen, run.events, order))
     cast = assign(groups, order, quotes)
