@@ -107,8 +107,11 @@ def whose(
     launcher's word, a message that names one rank, and last the only rank that any line names."""
     if first.rank is not None and first.rank.number is not None:
         return first.rank
-    if len(activity) == 1 and world_size in (None, 1) and activity[0].rank.number is not None:
-        return activity[0].rank
+    if _from_outside(first):
+        return None
+    only = activity[0].rank if len(activity) == 1 and world_size in (None, 1) else None
+    if only is not None and only.number is not None and not _of_another_node(first, only):
+        return only
     own = first.rank
     gone = {e.fields["closed_by_local_rank"] for e in events if isinstance(e.fields.get("closed_by_local_rank"), int)}
     if len(gone) == 1 and first.kind in ("fatal_signal", "exit", "native"):
@@ -141,6 +144,17 @@ def whose(
             number = told.pop()
             return Rank(f"rank {number}", number)
     return own
+
+
+def _from_outside(first: Sighting) -> bool:
+    """True where a scheduler ended the whole job: that is no rank's failure."""
+    return any(e.kind is EventKind.LAUNCHER and e.fields.get("what") == "cancelled" for e in first.events)
+
+
+def _of_another_node(first: Sighting, rank: Rank) -> bool:
+    """True where who told of the failure stands on another node ("10.0.0.5/raylet pid=88") than the rank."""
+    node, slash, _ = first.stream.partition("/")
+    return rank.node is not None and bool(slash) and node != rank.node
 
 
 def _failed(event: Event) -> bool:
