@@ -6,7 +6,6 @@ assembly.add(Taken("a.log", …, kept=[(812, b"[2026-11-29 20:15:20 TP1] boom")]
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from forensics.ingest.activity import activity_of
@@ -15,11 +14,12 @@ from forensics.ingest.intake import Intake
 from forensics.ingest.lines import LineMaker, settle
 from forensics.ingest.markdown import fenced
 from forensics.ingest.marks import marks_of
-from forensics.ingest.options import ReadOptions
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.ranks import Siblings, rank_of_name
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import Scanned
+from forensics.ingest.wants import Wants
+from forensics.model.record import replace
 from forensics.model.source import LogLine, LogSource, Note, RankActivity, Skipped
 
 #: lines that tell which weak prefixes a source uses
@@ -59,10 +59,9 @@ def take(
 class Assembly:
     """Collects the sources of one run. names: of all inputs, which tell whether a number in a name is a pod's."""
 
-    def __init__(self, literals: Iterable[bytes], options: ReadOptions, names: Iterable[str] = ()) -> None:
+    def __init__(self, wants: Wants, names: Iterable[str] = ()) -> None:
         self._siblings = Siblings(names)
-        self._literals = list(literals)
-        self._options = options
+        self._wants = wants
         self.sources: list[LogSource] = []
         self.lines: list[LogLine] = []
         self.activity: list[RankActivity] = []
@@ -127,10 +126,11 @@ class Assembly:
         return Intake(
             sources=tuple(self.sources),
             lines=self.lines,
-            marks=marks_of(self.lines, self._literals, self._options.engine),
+            marks=marks_of(self.lines, self._wants),
             activity=tuple(self.activity),
             skipped=tuple(self.skipped),
             notes=self.notes,
             blobs=tuple(self.blobs),
             repeats=self.repeats,
+            scanned=bool(self._wants.literals),
         )

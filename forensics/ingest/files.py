@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from forensics.ingest.assemble import Assembly, Taken, take
@@ -18,6 +17,7 @@ from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import scan
 from forensics.ingest.wants import Wants
+from forensics.model.record import replace
 from forensics.model.source import Skipped
 
 #: from here on several processes share a file

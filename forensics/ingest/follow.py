@@ -160,7 +160,7 @@ class _Live:
         return Intake(
             sources=(source,),
             lines=lines,
-            marks=marks_of(lines, self._wants.literals, self._options.engine),
+            marks=marks_of(lines, self._wants),
             activity=activity_of(lines),
             repeats={(0, number): count for number, count in self._retainer.fold.repeats().items()},
             scanned=True,

@@ -1,27 +1,27 @@
 """Which retained line holds which literal. In: lines, literals; out: `Intake.marks`. Sample:
 
-marks_of([LogLine(… raw="x CUDA error: y")], [b"CUDA error"]) -> {b"CUDA error": [0]}
+marks_of([LogLine(… raw="x CUDA error: y")], Wants([Anchor(b"CUDA error")])) -> {b"CUDA error": [0]}
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from forensics.ingest.engine import engine
+from forensics.ingest.wants import Wants
 from forensics.model.source import LogLine
 
 #: lines are joined and searched in blocks of about this size
 _BLOCK = 1 << 20
 
 
-def marks_of(lines: Sequence[LogLine], literals: Iterable[bytes], kind: str = "auto") -> dict[bytes, list[int]]:
+def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
     """Literal -> ascending indices of the lines whose raw text holds it. Literals without a line are left out."""
-    wanted = sorted({literal for literal in literals if literal})
+    wanted = wants.literals
     marks: dict[bytes, list[int]] = {}
     if not wanted or not lines:
         return marks
-    search = engine(wanted, kind, sum(len(line.raw) + 1 for line in lines))
+    search = wants.engine_for(sum(len(line.raw) + 1 for line in lines))
     starts: list[int] = []
     parts: list[bytes] = []
     first = size = 0

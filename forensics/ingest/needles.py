@@ -40,9 +40,7 @@ def needles_of_table(name: str, rows: str, keys: Iterable[str], flags: int = 0) 
     wanted = tuple(keys)
 
     def build() -> list[dict[str, list[str] | None]]:
-        return [
-            {key: needles_of(row[key], flags) for key in wanted if row.get(key)} for row in table(name)[rows]
-        ]
+        return [{key: needles_of(row[key], flags) for key in wanted if row.get(key)} for row in table(name)[rows]]
 
     path = os.path.join(base(), *name.split("/")) + ".toml"
     found: list[dict[str, list[str] | None]] = compiled(f"{name}/_needles", stamp_of([path]), build)

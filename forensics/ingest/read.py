@@ -31,7 +31,7 @@ def read(
     given = list(inputs)
     missed: list[Skipped] = []
     names = names_of([item for item in given if not isinstance(item, bytes)], missed)
-    assembly = Assembly(wants.literals, options, names)
+    assembly = Assembly(wants, names)
     assembly.skipped.extend(missed)
     read_all([*(item for item in given if isinstance(item, bytes)), *names], wants, options, assembly)
     if not assembly.sources and not assembly.blobs and assembly.skipped:
@@ -48,7 +48,7 @@ def from_text(text: str, name: str = "log", anchors: Iterable[Anchor] = ()) -> I
     """Every line of a text, for tests and for callers that have the text already. marks for the given anchors."""
     options = ReadOptions(whole_below=1 << 62)
     wants = wants_of(tuple(anchors), options.engine)
-    assembly = Assembly(wants.literals, options, [name])
+    assembly = Assembly(wants, [name])
     for opened in open_all([text.encode("utf-8", "surrogateescape")], options, assembly.skipped):
         opened.name = name
         assembly.add(take_one(opened, wants, options, Shares(options, 1)))

@@ -12,6 +12,8 @@ from functools import lru_cache
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.engine import Engine, engine
 
+#: bytes from which on the fast engine is built although a light one is there
+_LIGHT = 200_000
 #: no parser may ask for more lines than this around a hit
 _MOST_BEFORE, _MOST_AFTER = 200, 400
 
@@ -20,7 +22,7 @@ class Wants:
     """literals: each once, sorted; windows: lines kept before and after, per literal; most_*: of any; is_frame:
     the literal stands in each frame of a stack."""
 
-    __slots__ = ("_engine", "_kind", "is_frame", "literals", "most_after", "most_before", "windows")
+    __slots__ = ("_engine", "_kind", "_light", "is_frame", "literals", "most_after", "most_before", "windows")
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
@@ -38,6 +40,7 @@ class Wants:
         self.is_frame = [b'", line ' in literal or b'File "' in literal for literal in self.literals]
         self._kind = kind
         self._engine: Engine | None = None
+        self._light: Engine | None = None
 
     @property
     def engine(self) -> Engine:
@@ -45,6 +48,20 @@ class Wants:
         if self._engine is None:
             self._engine = engine(self.literals, self._kind)
         return self._engine
+
+    def engine_for(self, size: int) -> Engine:
+        """One that is worth building for so many bytes, or the one that is there."""
+        if self._engine is not None:
+            return self._engine
+        if self._light is None:
+            light = engine(self.literals, self._kind, size)
+            if light.name != "find":
+                self._engine = light
+                return light
+            self._light = light
+        elif size > _LIGHT:
+            return self.engine
+        return self._light
 
 
 def wants_of(anchors: tuple[Anchor, ...], kind: str = "auto") -> Wants:
