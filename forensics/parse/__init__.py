@@ -29,6 +29,7 @@ PARSERS: tuple[str, ...] = (
     "handlers",
     "debugger",
     "trtllm",
+    "triton_server",
     "tvmffi",
     "ggml",
     "rocm",
@@ -95,7 +96,7 @@ def parse(intake: Intake) -> list[Event]:
 
 def _wanted(intake: Intake) -> list[str]:
     """The parsers that may find something; all of them where the intake was not scanned."""
-    if (intake.lines and not intake.marks) or intake.blobs:
+    if (intake.lines and not intake.scanned) or intake.blobs:
         return list(PARSERS)
     met = {literal.decode("latin-1") for literal in intake.marks}
     every = _literals()

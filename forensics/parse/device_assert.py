@@ -42,7 +42,7 @@ ANCHORS: tuple[Anchor, ...] = (
 )
 
 _TORCH = Lazy(
-    r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{1,2000}?): block: \[(?P<block>[\d, ]{1,40})\], thread: \[(?P<thread>[\d, ]{1,40})\] Assertion [`'](?P<assertion>.{1,1000}?)[`'] failed"
+    r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{1,2000}?): block: \[(?P<block>[\d, ]{1,40})\], thread: \[(?P<thread>[\d, ]{1,40})\] Assertion [`'](?P<assertion>.{0,1000}?)[`'] failed"
 )
 _DEEPEP = Lazy(r"Assertion failed: (?P<file>[^\s:,]{1,400}):(?P<line>\d+), condition: (?P<assertion>[^`\n]{1,600})")
 _HIP = Lazy(

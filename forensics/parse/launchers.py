@@ -130,6 +130,19 @@ _TABLE = Table(
         ),
         Row("raylet has died", EventKind.LAUNCHER, fields={"what": "raylet", "by": "ray"}),
         Row(
+            "was sent SIG",
+            _X,
+            r"(?P<message>Worker \(pid:(?P<pid>\d+)\) was sent (?P<words>SIG[A-Z]{3,5})!.*)$",
+            fields={"by": "gunicorn"},
+            fill=lambda g, line: {"exit": ProcessExit(None, g["words"], None, "gunicorn")},
+        ),
+        Row(
+            "[CRITICAL] WORKER TIMEOUT",
+            EventKind.LAUNCHER,
+            r"(?P<message>WORKER TIMEOUT \(pid:(?P<pid>\d+)\))",
+            fields={"what": "worker_timeout", "by": "gunicorn"},
+        ),
+        Row(
             "Shard process was signaled to shutdown",
             _X,
             r"(?P<message>Shard process was signaled to shutdown with signal (?P<signal_number>\d+).*)$",

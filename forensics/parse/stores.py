@@ -111,6 +111,18 @@ _TABLE = Table(
         ),
         _row(
             "nvshmem",
+            ": init failed for transport",  # it goes on with another one
+            r"(?P<file>\S{1,300}nvshmem\S{1,200}?):(?P<message>nvshmemi_\w{1,80}:\d+: init failed for transport.*)$",
+            "WARNING",
+        ),
+        _row(
+            "nvshmem",
+            ":bootstrap_",
+            r"(?P<file>\S{1,300}nvshmem\S{1,200}?):(?P<message>bootstrap_\w{1,80}:\d+: .*)$",
+            "ERROR",
+        ),
+        _row(
+            "nvshmem",
             ":nvshmemi_",
             r"(?P<file>\S{1,300}nvshmem\S{1,200}?):(?P<message>nvshmemi_\w{1,80}:\d+: .*)$",
             "ERROR",

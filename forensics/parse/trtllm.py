@@ -39,6 +39,7 @@ _PLACE = Lazy(r" \(([^()\s]{1,400}):(\d+)\)\s*$")
 _KIND = Lazy(
     r"(Assertion failed|CUDA runtime error|CUDA driver error|\[json\.exception\.[\w.]{1,60}|NCCL error|cuBLAS error|MPI error)"
 )
+_NAMED = Lazy(r"(?:^|\s)((?:[A-Za-z_]\w{0,80}::){1,6}\w{1,80}(?:Exception|Error))$")
 _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 
 
@@ -78,6 +79,7 @@ def _event(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Even
     kind = _KIND.search(words)
     if kind and kind[1] == "Assertion failed":
         words = words.partition("Assertion failed:")[2].strip() or words
+    named = _NAMED.search(heading)
     if heading:
         fields["heading"] = heading[-300:]
     carried = "what():" in text or _RAISED.match(line.text) is not None
@@ -89,7 +91,7 @@ def _event(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Even
         line,
         intake.lines[frames[-1][0]] if frames else None,
         parser="trtllm",
-        type=kind[1] if kind and native else None,
+        type=named[1] if named and native else kind[1] if kind and native else None,
         message=words,
         stacks=stack_of(intake, frames),
         fields=fields,

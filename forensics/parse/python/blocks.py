@@ -13,18 +13,18 @@ Finding the block comes first, reading its lines second (body.py).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from forensics.ingest.pattern import Pattern
+from forensics.model.record import draft, field
 from forensics.parse.python.body import quotes_next, remote_frames, user_code
 from forensics.parse.python.lanes import Item, Lane
-from forensics.parse.python.shapes import EXCEPTION_NAME, HEADER, Kind, raised, raised_name
+from forensics.parse.python.shapes import EXCEPTION_NAME, HEADER, Kind, indented_raise, raised, raised_name
 
 #: lines a message may have, and lines of others that a stack without its exception line may be interrupted by
 MESSAGE_LINES, NOISE_LINES = 400, 40
 
 
-@dataclass(slots=True)
+@draft
 class Block:
     """items: the lines, heading line not among them; heading: what stands before "Traceback" or above it; headed: the header
     line is there; raised: the exception line is there; ambiguous: lines of the window it was woven in that could not be placed
@@ -195,6 +195,11 @@ class _Walker:
             self.add(item)
             self.frame, self.code = None, text
             return
+        pasted = indented_raise(self.code, text) if kind is Kind.CODE and self.frame is None else None
+        if pasted:
+            self.add(item)
+            self.now.raised, self.message = True, [pasted[1]]
+            return
         if kind is Kind.CODE and not self.is_source(item):
             self.noise += 1
             return
@@ -292,4 +297,4 @@ def heading_of(text: str) -> str:
     head = _before_header(text)
     for word in ("Original", "Exception Group", "+"):
         head = head.removesuffix(word).rstrip()
-    return head.rstrip(":").strip("> ")[-500:]
+    return head.rstrip(":").strip('> "')[-500:]

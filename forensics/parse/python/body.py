@@ -18,10 +18,10 @@ RuntimeError: cannot load layer 3
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from forensics.ingest.pattern import Pattern
+from forensics.model.record import draft, field, replace
 from forensics.model.stack import Frame
 from forensics.parse.python.shapes import (
     ARROW,
@@ -33,6 +33,7 @@ from forensics.parse.python.shapes import (
     PLACE,
     TORN_FRAME,
     Kind,
+    indented_raise,
     kind_of,
     link_of,
     raised,
@@ -47,7 +48,7 @@ MESSAGE_LIMIT = 20_000
 NO_FUNCTION = "<source>"
 
 
-@dataclass(slots=True)
+@draft
 class Raised:
     """One exception as printed. first, last: 0-based indices into the block's lines; frames carry such an index as log_line."""
 
@@ -199,6 +200,8 @@ def read_body(texts: tuple[str, ...]) -> tuple[Raised, ...]:
             reader.open.frames[-1] = replace(last, repeated=1 + repeats(text))
         elif kind is Kind.CARET and reader.open.frames:
             _carets(reader, text)
+        elif kind is Kind.CODE and reader.open.frames and indented_raise(reader.open.frames[-1].code or "", text):
+            _raise_line(reader, text.strip(), at)
         elif reader.awaiting_code and (kind is Kind.CODE or flat) and reader.open.frames:
             _code(reader, text)
             if flat:

@@ -18,11 +18,11 @@ reason (the line that announces the dump), extension_modules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
+from forensics.model.record import draft, field
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import Frame, StackTrace
 from forensics.parse.python.lanes import Item, Lane
@@ -63,7 +63,7 @@ _SIGNALS = {
 }
 
 
-@dataclass(slots=True)
+@draft
 class _Thread:
     """One thread as printed, innermost frame first."""
 
@@ -76,7 +76,7 @@ class _Thread:
     last: int = 0
 
 
-@dataclass(slots=True)
+@draft
 class _Dump:
     """One dump being read. fatal: what the process said when it died."""
 
@@ -155,6 +155,11 @@ class _Reader:
                         first=item.line.number,
                         last=item.line.number,
                     )
+                )
+                return True
+            if text.startswith("Stack (most recent call first)"):  # the one thread there is, or the only one asked for
+                self.dump(item, spied=False).threads.append(
+                    _Thread("", True, first=item.line.number, last=item.line.number)
                 )
                 return True
             if _C_HEADER.match(text) and self.now:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from forensics.ingest.unwrap import rejoin
+from forensics.model.record import draft, field
 from forensics.model.source import LogLine
 from forensics.parse.python.shapes import HEADER, Kind, is_asked, kind_of
 
@@ -45,7 +45,7 @@ _TIMES = re.compile(
 )
 
 
-@dataclass(slots=True)
+@draft
 class Item:
     """One line of a lane. index: into Intake.lines, so that neighbours can be told from far lines; repeated: how many workers
     wrote it, as Ray says; asked: a header that stands in a request to a model; above: for a header the line
@@ -59,7 +59,7 @@ class Item:
     above: Item | None = None
 
 
-@dataclass(slots=True)
+@draft
 class Lane:
     """bare: the prefix names no writer (nothing at all, or only a time and a level), so anything may have written its lines."""
 
@@ -189,6 +189,8 @@ def _item(line: LogLine, at: int) -> tuple[str, Item]:
         if found:
             repeated = int(found["count"])
             line = line._replace(text=line.text[: -len(found[0])])
+    if 'File \\"' in line.text:  # a logger that quotes its message (Triton Inference Server) escapes what stands in it
+        line = line._replace(text=line.text.replace('\\"', '"'))
     return prefix, Item(at, line, kind_of(line.text), repeated)
 
 

@@ -208,6 +208,13 @@ def raised_name(code: str) -> str | None:
     return found["name"] if found and found["name"][:1].isupper() else None
 
 
+def indented_raise(code: str, text: str) -> tuple[str, str] | None:
+    """(type, message) of an indented line that is what the code line above raises: text pasted into an editor that indents."""
+    awaited = raised_name(code) if text[:1] in " \t" else None
+    found = raised(text.strip(), awaited) if awaited else None
+    return found if found and found[0].rsplit(".", 1)[-1] == awaited else None
+
+
 _ASKED = Pattern(
     r"\b(?:prompts?|messages|content|inputs?|query|completion|generated_text|text|question|user|assistant)[\"']?\s?[=:]\s?[\"'\[{]",
     re.IGNORECASE,

@@ -1,0 +1,64 @@
+"""Triton Inference Server: the table of models at start, whose rows say which could not be loaded. In: an intake; out: MESSAGE events.
+Sample:
+
+    +----------+---------+----------------------------------------------------------+
+    | Model    | Version | Status                                                   |
+    +----------+---------+----------------------------------------------------------+
+    | resnet   | 1       | READY                                                    |
+    | encoder  | 1       | UNAVAILABLE: Internal: unable to create TensorRT engine: |
+    |          |         | no such file                                             |
+    -> MESSAGE "unable to create TensorRT engine: no such file", fields {"model": "encoder", "version": "1", "status": "Internal"}
+
+The server leaves by itself unless --exit-on-error=false; that it does is told elsewhere ("error: creating server: …").
+"""
+
+from __future__ import annotations
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.parse.reading import Lazy, fold, following, hits, make
+
+_STATUS = "| UNAVAILABLE: "
+
+ANCHORS: tuple[Anchor, ...] = (Anchor(_STATUS.encode(), 0, 60, "triton_server"),)
+
+_ROW = Lazy(
+    r"^\s*\| (?P<model>[\w./<>@-]{1,200}) *\| (?P<version>-?\d{1,10}) *\| UNAVAILABLE: "
+    r"(?:(?P<status>Internal|Not found|Invalid argument|Unavailable|Unsupported|Already exists|Unknown): )?(?P<message>[^|]*)"
+)
+_MORE = Lazy(r"^\s*\| +\| +\| (?P<message>.*?) *\|?\s*$")
+#: rows that a wrapped status may go on for
+_MOST_ROWS = 60
+
+
+def parse(intake: Intake) -> list[Event]:
+    """One event a model that could not be loaded, alike ones folded."""
+    events = []
+    for index in hits(intake, _STATUS):
+        line = intake.lines[index]
+        row = _ROW.search(line.text)
+        if row is None:
+            continue
+        said, last = [row["message"].strip()], line
+        for _, after in following(intake, index, _MOST_ROWS):
+            more = _MORE.match(after.text)
+            if more is None:
+                break
+            said.append(more["message"])
+            last = after
+        fields = {"model": row["model"], "version": row["version"]}
+        if row["status"]:
+            fields["status"] = row["status"]
+        events.append(
+            make(
+                EventKind.MESSAGE,
+                line,
+                last,
+                parser="triton_server",
+                message="\n".join(said).strip(),
+                fields=fields,
+                level="ERROR",
+            )
+        )
+    return fold(events)
