@@ -112,7 +112,7 @@ class Sightings:
         heads: set[str] = set()
         for row in rows:
             (heads if row.where == "head" else scanned).update(row.anchors)
-        if not intake.marks and intake.lines:
+        if not intake.scanned and intake.lines:
             self._marks = _searched(intake, range(len(intake.lines)), scanned)
         self._heads = _searched(intake, _head(intake), heads)
 

@@ -63,9 +63,9 @@ class Lazy:
 def hits(intake: Intake, *literals: str) -> list[int]:
     """Indices (0-based, ascending) of the retained lines that hold one of the literals; at most MAX_HITS.
 
-    Uses the scan's marks; an intake without marks (made by hand) is searched line by line."""
+    Uses the scan's marks; an intake that was not scanned (made by hand) is searched line by line."""
     found: set[int] = set()
-    if intake.marks:
+    if intake.scanned:
         for literal in literals:
             found.update(intake.marks.get(literal.encode(), ()))
     else:
