@@ -35,13 +35,15 @@ _KEY_BLOCK = re.compile(
 )
 _ARGUMENT = re.compile(
     r"""(?ix)
-    ((?:--)?\b(?:[\w.-]{0,40}[_.-])?(?:api[_-]?key|apikey|secret|password|passwd|access[_-]?token|auth[_-]?token|token|credential|private[_-]?key)
+    ((?:--)?\b(?:[\w.-]{0,40}[_.-])?(?:api[_-]?key|apikey|secret(?:[_-]?access)?(?:[_-]?key)?|password|passwd|passphrase|access[_-]?token|auth[_-]?token|token
+       |credential|(?:private|access|master|account|signing|encryption)[_-]?key|(?<=_)pat)
        ["']?\s{0,3}(?:[:=]|=>|\s)\s{0,3}["']?)
     ((?:Bearer\s+|Basic\s+)?[^\s"',;)}\]]{6,400})"""
 )
 _AUTHORIZATION = re.compile(
     r"(?i)\b((?:proxy-)?authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:Bearer|Basic|Token)?\s{0,3})([^\s\"',]{6,2000})"
 )
+_BEARER = re.compile(r"\b(Bearer\s{1,3})([\w.~+/=-]{16,2000})")
 _URL_LOGIN = re.compile(r"(?<=://)([^\s/:@]{1,100}:[^\s/@]{1,200})(?=@)")
 _HOME = re.compile(
     r"((?:/home|/Users|/usr/home|/export/home|/nfs/home|/data/home|/scratch/users|[A-Za-z]:\\+Users)[/\\]+)([A-Za-z0-9_][\w.-]{0,63})"
@@ -73,6 +75,16 @@ _TOKEN_IDS = re.compile(
     r"(\b(?:input_ids|prompt_token_ids|output_ids|token_ids)[\"']?\s{0,2}[:=]\s{0,2})(\[[\d,\s]{8,}\]?)"
 )
 
+#: the beginning of such a token, which shortening cut off behind it
+_CUT_TOKEN = re.compile(
+    r"\b(?:hf_|gh[opsur]_|github_pat_|glpat-|sk-|nvapi-|AKIA|ASIA|AIza|xox[abposr]-|eyJ|pypi-|npm_|ya29\.|dckr_pat_|r8_|gsk_|lsv2_)"
+    r"[\w.-]{4,400}(?=\s?…)"
+)
+_MARK = re.compile(r"\s?…\s?")
+#: so much of a secret is told apart from a word that only happens to begin or end alike
+_TELLING = 5
+_MOST_SECRETS = 500
+
 _NOBODY = frozenset(
     {
         "ubuntu",
@@ -99,6 +111,8 @@ class Redactor:
         self._known: dict[tuple[str, str], str] = {}
         self.counts: Counter[str] = Counter()
         self._names: re.Pattern[str] | None = None
+        self._secrets: dict[str, str] = {}
+        self._first_walk = False
         self._library = _detect_secrets()
         if incident is not None:
             self._learn(incident)
@@ -111,6 +125,7 @@ class Redactor:
         text = _TOKENS.sub(lambda m: self._stand_in("secret", m[0]), text)
         text = _AUTHORIZATION.sub(lambda m: m[1] + self._stand_in("secret", m[2]), text)
         text = _ARGUMENT.sub(self._argument, text)
+        text = _BEARER.sub(lambda m: m[1] + self._stand_in("secret", m[2]), text)
         text = _URL_LOGIN.sub(lambda m: self._stand_in("secret", m[0]), text)
         for found in self._library(text):
             text = text.replace(found, self._stand_in("secret", found))
@@ -128,11 +143,17 @@ class Redactor:
         text = _HOST_FIELD.sub(lambda m: m[1] + self._host(m[2]), text)
         text = _FQDN.sub(lambda m: self._host(m[0]) if _LIKE_HOST.search(m[0]) else m[0], text)
         text = _AWS_HOST.sub(lambda m: self._host(m[0]), text)
+        if self._secrets:
+            text = self._secrets_again(text)
+        if "…" in text and not self._first_walk:
+            text = _CUT_TOKEN.sub(lambda m: self._stand_in("secret", m[0]), text)
         return self._again(text)
 
     def value(self, value: T) -> T:
         """A record, tuple, list or dict of strings, all the way down; twice, so that a name learnt late is missing nowhere."""
+        self._first_walk = True
         self._walk(value)
+        self._first_walk = False
         return self._walk(value)  # type: ignore[no-any-return]
 
     def summary(self) -> str:
@@ -152,10 +173,13 @@ class Redactor:
         return value
 
     def _learn(self, incident: Incident) -> None:
-        """Hosts that the analysis knows by name, whatever they look like."""
+        """Hosts that the analysis knows by name, whatever they look like, and secrets that a table shows apart from their name."""
         for row in incident.ranks:
             if row.rank.node:
                 self._host(row.rank.node)
+        for setting in incident.facts.settings:
+            if setting.value:
+                _ARGUMENT.sub(self._argument, f"{setting.name}={setting.value}")
 
     def _stand_in(self, kind: str, found: str) -> str:
         key = (kind, found)
@@ -165,6 +189,8 @@ class Redactor:
             self._known[key] = f"<{name}>" if kind == "secret" else name
             if kind in ("user", "host") and len(found) > 3:
                 self._names = None
+            if kind == "secret" and len(found) > _TELLING and len(self._secrets) < _MOST_SECRETS:
+                self._secrets[found] = self._known[key]
         return self._known[key]
 
     def _counted(self, kind: str, found: str) -> str:
@@ -203,6 +229,21 @@ class Redactor:
         except ValueError:
             return text
         return self._stand_in("ip", text)
+
+    def _secrets_again(self, text: str) -> str:
+        """Secrets found elsewhere: whole, or cut by the shortening of a text ("AKIAIOSFO…", "supers … et123")."""
+        for secret, name in self._secrets.items():
+            if secret in text:
+                text = text.replace(secret, name)
+        for mark in list(_MARK.finditer(text))[:20][::-1]:
+            before, after = text[: mark.start()], text[mark.end() :]
+            for secret, name in self._secrets.items():
+                start = next((n for n in range(len(secret) - 1, _TELLING - 1, -1) if before.endswith(secret[:n])), 0)
+                end = next((n for n in range(len(secret) - 1, _TELLING - 1, -1) if after.startswith(secret[-n:])), 0)
+                before = before[: len(before) - start] + name if start else before
+                after = name + after[end:] if end else after
+            text = before + mark[0] + after
+        return text
 
     def _again(self, text: str) -> str:
         """Names found elsewhere, as whole words: `alice` after `/home/alice`."""

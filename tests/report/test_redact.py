@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forensics.model import Evidence, Incident, LogSource, Rank, RankRow, Span
+from forensics.model import Evidence, Incident, LogSource, Rank, RankRow, Setting, Span
 from forensics.report import render
 from forensics.report.redact import Redactor
 
@@ -23,6 +23,9 @@ TOKEN = "hf_" + "AbCdEfGhIjKlMnOpQrStUvWx"
         ("api_key='s3cr3t-value-1'", "api_key='<secret-1>'"),
         ("--api-key s3cr3t99", "--api-key <secret-1>"),
         ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer <secret-1>"),
+        ("AWS_SECRET_ACCESS_KEY=wJal/K7MD+ENG", "AWS_SECRET_ACCESS_KEY=<secret-1>"),
+        ("curl -H 'X-Auth: Bearer abcdefghijklmnop'", "curl -H 'X-Auth: Bearer <secret-1>'"),
+        (f"told of {TOKEN[:12]}…", "told of <secret-1>…"),
         ("https://bob:hunter22@proxy/x", "https://<secret-1>@proxy/x"),
         ("/home/alice/train.py", "/home/user-1/train.py"),
         ("C:\\Users\\Alice\\x.py", "C:\\Users\\user-1\\x.py"),
@@ -82,6 +85,18 @@ def private(incident: Incident) -> Incident:
         sources=(LogSource("/home/alice/run.log"),),
         coverage=replace(incident.coverage, sources=(LogSource("/home/alice/run.log"),)),
     )
+
+
+def test_a_secret_goes_wherever_it_stands_whole_or_cut() -> None:
+    told = ("--api-key=supersecret123", "supersecret123", "key superse…", "key super … et123 b")
+    assert Redactor().value(told) == ("--api-key=<secret-1>", "<secret-1>", "key <secret-1>…", "key <secret-1> … <secret-1> b")
+
+
+def test_a_setting_is_known_by_its_name(made: dict[str, Incident]) -> None:
+    incident = next(iter(made.values()))
+    setting = Setting("api_key", "supersecret123", "asked", Span(0, 1, 1))
+    incident = replace(incident, facts=replace(incident.facts, settings=(setting,)))
+    assert Redactor(incident).value(("api_key", "supersecret123")) == ("api_key", "<secret-1>")
 
 
 @pytest.mark.parametrize("format", ["markdown", "html", "github"])
