@@ -21,6 +21,9 @@ _RANK_GROUPS = frozenset(("axes", "rank", "local_rank"))
 #: an outer stamp stays: every line has it, and it is one clock; everything else is known best by the innermost
 _OUTER_WINS = frozenset(("time", "node"))
 _JSON_CAP = 1 << 20
+#: what counts as the shape of a line, and how many are remembered
+_SHAPE, _MOST_PLANS = 72, 4_096
+_ZEROS = {ord(digit): "0" for digit in "123456789"}
 #: lines of a source that are asked for weak prefixes
 _VOTERS = 60
 
@@ -88,17 +91,18 @@ def rows() -> tuple[Dialect, ...]:
 class Table:
     """Rows by the character that can open them. weak: ids of weak rows that this source may use."""
 
-    __slots__ = ("_by_first",)
+    __slots__ = ("_by_first", "_plans")
 
     def __init__(self, weak: frozenset[str] = frozenset()) -> None:
-        self._by_first: dict[str, tuple[Dialect, ...]] = {}
+        #: left end of a line without its digits -> the rows that fitted
+        self._plans: dict[str, tuple[Dialect, ...]] = {}
         groups: dict[str, list[Dialect]] = {}
         for row in rows():
             if row.weak and row.id not in weak:
                 continue
             for letter in _letters(row.starts):
                 groups.setdefault(letter, []).append(row)
-        self._by_first = {letter: tuple(group) for letter, group in groups.items()}
+        self._by_first: dict[str, tuple[Dialect, ...]] = {letter: tuple(group) for letter, group in groups.items()}
 
     def peel(self, line: str) -> Peeled:
         """Takes prefixes off until none fits. `line` has no ANSI codes."""
@@ -107,13 +111,25 @@ class Table:
         axes: list[str] = []
         used: list[str] = []
         rank_at: tuple[int, int] | None = None
+        if not size or line[0] not in self._by_first:
+            return Peeled(line, captures)
+        # lines of one shape have the same prefixes: those are tried by themselves
+        shape = line[:_SHAPE].translate(_ZEROS)
+        plan = self._plans.get(shape)
+        fitted: list[Dialect] = []
         while at < size and len(used) < _DEEPEST:
-            group = self._by_first.get(line[at])
+            if plan is not None and len(used) == len(plan):
+                break
+            group = self._by_first.get(line[at]) if plan is None else (plan[len(used)],)
             if group is None:
                 break
             row, found = _first(group, line, at, used)
             if row is None or found is None:
-                break
+                if plan is None:
+                    break
+                plan = None  # the shape deceived: the rest is looked at in full
+                continue
+            fitted.append(row)
             if row.json:
                 inner = _from_json(row, line[at:])
                 if inner is None:
@@ -136,6 +152,8 @@ class Table:
             if row.keep:
                 break
             at = found.end()
+        if plan is None and len(self._plans) < _MOST_PLANS and not any(row.json for row in fitted):
+            self._plans[shape] = tuple(fitted)
         return Peeled(line[at:], captures, " ".join(axes), tuple(used), rank_at)
 
 
