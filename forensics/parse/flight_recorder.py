@@ -123,18 +123,18 @@ def event_of(name: str, dump: Mapping[str, Any], span: Span, rank: Rank | None =
     entries = _last_of_each_group(_entry(row) for row in dump["entries"] if isinstance(row, Mapping))
     # pg_status is keyed by the recorder's own number of a group, entries by its name
     names = {
-        str(row.get("pg_id")): _pair(row.get("process_group"), None)[0]
+        _text(row.get("pg_id")): _pair(row.get("process_group"), None)[0]
         for row in dump["entries"]
         if isinstance(row, Mapping)
     }
     fields = {
         "what": "flight_recorder",
         "dump": name,
-        "version": str(dump.get("version", "")),
+        "version": _text(dump.get("version")),
         "groups": _groups(dump.get("pg_config")),
         "status": _status(dump.get("pg_status"), names),
         "entries": entries,
-        "library": dump.get("comm_lib_version") or dump.get("nccl_version"),
+        "library": _text(dump.get("comm_lib_version") or dump.get("nccl_version")) or None,
     }
     unfinished = [e for e in entries if not e.done]
     words = f"flight recorder: {len(entries)} operations, {len(unfinished)} unfinished"
@@ -157,7 +157,7 @@ def event_of(name: str, dump: Mapping[str, Any], span: Span, rank: Rank | None =
 
 def _entry(row: Mapping[str, Any]) -> DumpEntry:
     group, desc = _pair(row.get("process_group"), row.get("pg_name") or row.get("pg_id"))
-    backend, _, rest = str(row.get("profiling_name") or "").rpartition(":")
+    backend, _, rest = _text(row.get("profiling_name")).rpartition(":")
     op, _, peer = rest.partition(" ")
     p2p = bool(row.get("is_p2p")) or op in ("send", "recv")
     sequence = (
@@ -166,7 +166,7 @@ def _entry(row: Mapping[str, Any]) -> DumpEntry:
         else row.get("collective_seq_id", row.get("seq_id"))
     )
     sizes_in, sizes_out = _sizes(row.get("input_sizes")), _sizes(row.get("output_sizes"))
-    state = str(row.get("state") or "")
+    state = _text(row.get("state"))
     tracked = backend != "gloo"
     return DumpEntry(
         group,
@@ -218,7 +218,7 @@ def _groups(config: Any) -> dict[str, dict[str, Any]]:
                     if isinstance(ranks, str)
                     else tuple(_int(r) for r in ranks or ())
                 )
-                groups[str(key)] = {"desc": str(value.get("desc", "")), "ranks": numbers}
+                groups[_text(key)] = {"desc": _text(value.get("desc")), "ranks": numbers}
     return groups
 
 
@@ -228,10 +228,15 @@ def _status(status: Any, names: Mapping[str, str]) -> dict[str, dict[str, int | 
     if isinstance(status, Mapping):
         for key, value in list(status.items())[:20_000]:
             if isinstance(value, Mapping):
-                out[names.get(str(key), str(key))] = {
+                out[names.get(_text(key), _text(key))] = {
                     k: _seen(value.get(f"last_{k}_collective")) for k in ("enqueued", "started", "completed")
                 }
     return out
+
+
+def _text(value: Any) -> str:
+    """A name in a dump. Containers are none: a few bytes of pickle can make a list whose text fills the memory."""
+    return str(value)[:2_000] if isinstance(value, str | bool | float) or _int(value) is not None else ""
 
 
 def _seen(value: Any) -> int | None:
@@ -249,15 +254,15 @@ def _rank_in(name: str, dump: Mapping[str, Any]) -> int | None:
 
 def _pair(value: Any, fallback: Any) -> tuple[str, str]:
     if isinstance(value, (list, tuple)) and value:
-        return str(value[0]), str(value[1]) if len(value) > 1 else ""
-    return str(value if value is not None else fallback), ""
+        return _text(value[0]), _text(value[1]) if len(value) > 1 else ""
+    return _text(value if value is not None else fallback), ""
 
 
 def _sizes(value: Any) -> tuple[tuple[int, ...], ...]:
     if not isinstance(value, (list, tuple)):
         return ()
     return tuple(
-        tuple(n for n in shape if isinstance(n, int)) for shape in value[:4096] if isinstance(shape, (list, tuple))
+        tuple(n for n in shape[:64] if _int(n) is not None) for shape in value[:4096] if isinstance(shape, (list, tuple))
     )
 
 
@@ -267,14 +272,14 @@ def _numel(sizes: tuple[tuple[int, ...], ...]) -> int | None:
     total = 0
     for shape in sizes:
         product = 1
-        for n in shape:
+        for n in shape[:16]:
             product *= n
         total += product
-    return total
+    return total if total < 1 << 63 else None
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    return tuple(str(v) for v in value[:4096]) if isinstance(value, (list, tuple)) else ()
+    return tuple(_text(v) for v in value[:4096]) if isinstance(value, (list, tuple)) else ()
 
 
 def _frames(value: Any) -> tuple[Frame, ...]:
@@ -283,7 +288,7 @@ def _frames(value: Any) -> tuple[Frame, ...]:
         return ()
     rows = [f for f in value[:200] if isinstance(f, Mapping)]
     return tuple(
-        Frame(str(f.get("name", "?")), str(f.get("filename", "")) or None, _int(f.get("line"))) for f in reversed(rows)
+        Frame(_text(f.get("name")) or "?", _text(f.get("filename")) or None, _int(f.get("line"))) for f in reversed(rows)
     )
 
 
@@ -291,5 +296,5 @@ def _int(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
-        return value
+        return value if -(1 << 63) <= value < 1 << 64 else None
     return int(value) if isinstance(value, str) and value.lstrip("-").isdigit() and len(value) < 20 else None
