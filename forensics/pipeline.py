@@ -92,10 +92,9 @@ def _anchors(known: Sequence[Any], notes: list[Note]) -> list[Anchor]:
 def _read(
     inputs: Sequence[Any], anchors: list[Anchor], options: Any, on_progress: Callable[..., None] | None
 ) -> Intake:
-    from dataclasses import replace
-
     from forensics.ingest import read
     from forensics.ingest.options import DEFAULT
+    from forensics.model.record import replace
 
     options = options or DEFAULT
     return read(inputs, anchors, replace(options, on_progress=on_progress) if on_progress is not None else options)
@@ -168,6 +167,8 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
         skipped=intake.skipped,
         notes=intake.notes,
         blobs=intake.blobs,
+        repeats=intake.repeats,
+        scanned=intake.scanned,
     )
 
 

@@ -9,7 +9,6 @@ one more than the highest rank seen, where ranks are numbered. The device's coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from forensics.errors import UsageError
 from forensics.ingest.anchors import Anchor
@@ -23,6 +22,7 @@ from forensics.knowledge.linerules import LineRule, Sightings, rule_anchors
 from forensics.knowledge.settings import Command, commands, setting_rules, settings
 from forensics.knowledge.versions import version_rules, versions
 from forensics.model import Event, Facts, FamilyUse, Gpu, KernelName, Setting, SoftwareVersion, Span
+from forensics.model.record import replace
 
 OWNER = "knowledge"
 _MAX_KERNELS = 200
@@ -187,7 +187,7 @@ def _kernel_lines(intake: Intake) -> Iterator[tuple[str, Span]]:
     indices: set[int] = set()
     for literal in KERNEL_ANCHORS:
         indices.update(intake.marks.get(literal.encode(), ())[:_MAX_KERNELS])
-    if not intake.marks:
+    if not intake.scanned:
         indices.update(
             i for i, line in enumerate(intake.lines[:20_000]) if any(text in line.raw for text in KERNEL_ANCHORS)
         )

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from forensics.knowledge.gpus import chip, find_gpu, gpu_named, gpu_of
 from forensics.knowledge.linerules import LineMatch, LineRule, Sightings, rules
 from forensics.model import Gpu
-from forensics.model.record import record
+from forensics.model.record import record, replace
 
 #: sightings below this weight name the device by a class or a request only
 _INFERRED_BELOW = 30

@@ -6,12 +6,12 @@ nvidia-smi prints "NVIDIA H100 80GB HBM3, 9.0" eight times -> Gpu("NVIDIA H100 8
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from forensics.errors import ForensicsError
 from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import gpu_named, gpu_of
 from forensics.model import Gpu
+from forensics.model.record import replace
 
 _TIMEOUT_S = 20
 _NVIDIA = ("nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader")

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
-from forensics.model.record import record
+from forensics.model.record import field, record
 from forensics.model.source import Rank, Span
 from forensics.model.stack import ExceptionChain, StackTrace
 

@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from forensics.model.record import record
+from forensics.model.record import field, record
 from forensics.model.source import Span
 
 

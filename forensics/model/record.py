@@ -1,4 +1,5 @@
-"""`@record`: what `@dataclass(frozen=True, slots=True)` makes, at a fifth of its cost when a module is imported.
+"""`@record`: what `@dataclass(frozen=True, slots=True)` makes, at a fifth of its cost when a module is imported; `@draft`: what
+`@dataclass(slots=True)` makes, for what is still being put together.
 
 In: a class with annotated fields and defaults. Out: the class with slots, compared, hashed, shown and pickled by its fields.
 
@@ -8,24 +9,65 @@ In: a class with annotated fields and defaults. Out: the class with slots, compa
         first_line: int
     -> Span(0, 812), replace(Span(0, 812), source=1), Span(0, 812) == Span(0, 812)
 
-A start on a small log defines more than a hundred records; the standard decorator compiles six methods for each. Here only
-`__init__` is compiled, when it is first called; the others are shared. `dataclasses.replace`, `fields` and `asdict` work.
+    @draft
+    class Group:
+        members: list[Span] = field(default_factory=list)
+
+A start on a small log defines more than a hundred records; the standard decorator compiles six methods for each, and its module
+loads the parser of Python. Here only `__init__` is compiled, when it is first called; the others are shared. `dataclasses.replace`,
+`fields` and `asdict` work.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, FrozenInstanceError, field
-from inspect import get_annotations
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from dataclasses import Field
 
 T = TypeVar("T")
+
+
+class _Default:
+    """A default that is made anew for each instance."""
+
+    __slots__ = ("default_factory",)
+
+    def __init__(self, default_factory: Callable[[], Any]) -> None:
+        self.default_factory = default_factory
+
+
+_ABSENT: Any = object()
+
+
+def field(*, default_factory: Callable[[], T]) -> T:
+    """The default of a field, made by a call for each instance."""
+    made: Any = _Default(default_factory)
+    return made  # type: ignore[no-any-return]
+
+
+def replace(one: T, **changes: Any) -> T:
+    """The same record with other values in some fields."""
+    changed: T = one.__replace__(**changes)  # type: ignore[attr-defined]
+    return changed
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
     """The class as a frozen record with slots. Fields of bases that are records come first."""
-    given = get_annotations(cls)
+    return _made(cls, _FROZEN)
+
+
+@dataclass_transform(field_specifiers=(field,))
+def draft(cls: type[T]) -> type[T]:
+    """The class with slots, compared and shown by its fields, which may change: so it has no hash."""
+    return _made(cls, _CHANGING)
+
+
+def _made(cls: type[T], shared: dict[str, Any]) -> type[T]:
+    given = cls.__annotations__
     inherited = tuple(getattr(cls, "__match_args__", ()))
     own = tuple(name for name in given if name not in inherited)
     names = inherited + own
@@ -39,8 +81,8 @@ def record(cls: type[T]) -> type[T]:
     made._defaults = kept
     made._values = _getter(names)
     made.__dataclass_fields__ = _Fields(names, given, kept)
-    made.__init__ = _first_init(made, names, kept)
-    for name, method in _SHARED.items():
+    made.__init__ = _first_init(made, names, kept, frozen=shared is _FROZEN)
+    for name, method in shared.items():
         if name not in cls.__dict__:
             setattr(made, name, method)
     return made  # type: ignore[no-any-return]
@@ -56,36 +98,36 @@ def _getter(names: tuple[str, ...]) -> Any:
     return staticmethod(lambda self: ())
 
 
-def _first_init(cls: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
+def _first_init(cls: Any, names: tuple[str, ...], defaults: dict[str, Any], *, frozen: bool) -> Any:
     """Compiles the real `__init__` when the first instance is made: most starts make none of most records."""
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
-        real = _init(names, defaults)
+        real = _init(names, defaults, frozen)
         cls.__init__ = real
         real(self, *args, **named)
 
     return __init__
 
 
-def _init(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
+def _init(names: tuple[str, ...], defaults: dict[str, Any], frozen: bool) -> Any:
     """`__init__`, compiled. Names and defaults come from a class body, never from data."""
-    space: dict[str, Any] = {"_set": object.__setattr__, "_absent": MISSING}
+    space: dict[str, Any] = {"_set": object.__setattr__, "_absent": _ABSENT}
     parameters, lines = [], []
     for name in names:
         value = name
         if name in defaults:
             default = defaults[name]
-            factory = default.default_factory if isinstance(default, Field) else MISSING
-            if factory is not MISSING:
+            factory = getattr(default, "default_factory", None)
+            if callable(factory):
                 space[f"_make_{name}"] = factory
                 parameters.append(f"{name}=_absent")
                 value = f"_make_{name}() if {name} is _absent else {name}"
             else:
-                space[f"_default_{name}"] = default.default if isinstance(default, Field) else default
+                space[f"_default_{name}"] = default
                 parameters.append(f"{name}=_default_{name}")
         else:
             parameters.append(name)
-        lines.append(f" _set(self,{name!r},{value})")
+        lines.append(f" _set(self,{name!r},{value})" if frozen else f" self.{name}={value}")
     exec(f"def __init__({', '.join(['self', *parameters])}):\n" + ("\n".join(lines) or " pass"), space)
     return space["__init__"]
 
@@ -101,8 +143,9 @@ class _Fields:
 
         found = {}
         for name in self.names:
-            default = self.defaults.get(name, MISSING)
-            one: Any = default if isinstance(default, Field) else field(default=default)
+            default = self.defaults.get(name, dataclasses.MISSING)
+            factory = getattr(default, "default_factory", None)
+            one: Any = dataclasses.field(default_factory=factory) if callable(factory) else dataclasses.field(default=default)
             one.name, one.type, one._field_type = name, self.given.get(name, Any), dataclasses._FIELD  # type: ignore[attr-defined]
             found[name] = one
         owner.__dataclass_fields__ = found  # type: ignore[attr-defined]
@@ -123,6 +166,8 @@ def _hash(self: Any) -> int:
 
 
 def _frozen(self: Any, name: str, value: object = None) -> None:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot change field {name!r}")
 
 
@@ -134,12 +179,11 @@ def _replaced(self: Any, **changes: Any) -> Any:
     return type(self)(**{**dict(zip(self.__match_args__, self._values(self), strict=True)), **changes})
 
 
-_SHARED: dict[str, Any] = {
+_CHANGING: dict[str, Any] = {
     "__repr__": _repr,
     "__eq__": _eq,
-    "__hash__": _hash,
-    "__setattr__": _frozen,
-    "__delattr__": _frozen,
+    "__hash__": None,
     "__reduce__": _reduce,
     "__replace__": _replaced,
 }
+_FROZEN = _CHANGING | {"__hash__": _hash, "__setattr__": _frozen, "__delattr__": _frozen}

@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts, KernelName
-from forensics.model.record import record
+from forensics.model.record import field, record
 from forensics.model.source import Evidence, LogSource, Note, Rank, RankActivity, Skipped, Span
 from forensics.model.stack import Frame, RaisedException
 

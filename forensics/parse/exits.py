@@ -6,10 +6,10 @@ exit_of("deepspeed")({"code": "-9"}, line) -> {"exit": ProcessExit(-9, "SIGKILL"
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from forensics.model.event import Event, ProcessExit
+from forensics.model.record import replace
 from forensics.model.source import LogLine
 from forensics.parse.signals import signal_in, signal_of_exit
 

@@ -17,12 +17,12 @@ Formats: NVIDIA open kernel modules (nvErrorLog), leptonai/gpud's catalogue of l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, HardwareFault
+from forensics.model.record import replace
 from forensics.model.source import LogLine
 from forensics.parse.calltrace import call_trace
 from forensics.parse.reading import Lazy, hits, make, preceding, stack_of

@@ -24,12 +24,12 @@ MPT ERROR: Rank 3(g:3) received signal SIGSEGV(11).                             
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Rank
 from forensics.parse.reading import Lazy, following, hits, make
 from forensics.parse.rows import Row, Table

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from hashlib import sha1
 
 from forensics.callpath import is_plumbing
+from forensics.model.record import draft, field
 from forensics.model.source import Rank
 from forensics.model.stack import Frame
 from forensics.verdict.sighting import Sighting
+
+try:  # the same function; hashlib loads all of OpenSSL for it
+    from _sha1 import sha1
+except ImportError:
+    from hashlib import sha1
 
 _FRAMES = 6
 _NOISE = (
@@ -30,7 +34,7 @@ _NOISE = (
 )
 
 
-@dataclass(slots=True)
+@draft
 class Group:
     """Alike failures. first: the one that came first; ranks: in the order of their coming, each once; members: all."""
 
@@ -68,7 +72,7 @@ def fingerprint(kind: str, type_: str | None, message: str, frames: Sequence[Fra
     ]
     name = (type_ or "").rsplit(".", 1)[-1]
     text = "\n".join((kind, name, plain(message.split("\n", 1)[0] if kind == "python" else message), *where))
-    return sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:16]
+    return str(sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:16])
 
 
 def _bare(function: str) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from forensics.data import table
 from forensics.model.event import Event, EventKind
+from forensics.model.record import draft, field
 from forensics.model.source import LogLine, Span
 
 _FAILS = frozenset(
@@ -30,7 +30,7 @@ _FAILS = frozenset(
 )
 
 
-@dataclass(slots=True)
+@draft
 class Run:
     """One run of the job. begin: the line that began it, None for the first; events in log order."""
 

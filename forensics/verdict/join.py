@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from forensics.model.event import Event
+from forensics.model.record import replace
 from forensics.verdict.join_communication import explain_communication, explain_waiting, join_watchdogs
 from forensics.verdict.join_device import (
     join_aborts,

@@ -9,10 +9,10 @@ Groups are compared by their own sequence numbers. Blame moves on where a missin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from forensics.model.event import Collective, Event, EventKind
+from forensics.model.record import draft, field
 from forensics.model.source import Rank
 from forensics.model.verdict import Confidence
 from forensics.verdict.waiting import GroupState, Named, RankState, majority, rank_of
@@ -21,7 +21,7 @@ from forensics.verdict.waiting import GroupState, Named, RankState, majority, ra
 _UNEVEN = ("all_to_all", "alltoall", "gather", "scatter", "broadcast", "coalesced", "allgatherv")
 
 
-@dataclass(slots=True)
+@draft
 class _Group:
     name: str
     desc: str = ""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from forensics.ingest.pattern import Pattern
+from forensics.model.record import draft, field
 from forensics.model.verdict import CausalRole
 from forensics.verdict.fold import Group, plain
 from forensics.verdict.order import Order
@@ -37,7 +37,7 @@ _HARD = Pattern(
 _ENDED = re.compile(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled")
 
 
-@dataclass(slots=True)
+@draft
 class Cast:
     """The groups of a run in causal order with their roles. outside: the log holds only consequences; why: by index of group."""
 

@@ -6,11 +6,11 @@ run 1 crashed (out of memory), run 2 crashed (out of memory again) -> run 1 is t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from forensics.ingest.intake import Intake
 from forensics.model.event import EventKind, ProcessExit
 from forensics.model.knowledge import Facts
+from forensics.model.record import draft, field
 from forensics.model.source import Evidence, Note, Rank
 from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status
 from forensics.verdict.category import Judgement, categorize
@@ -43,7 +43,7 @@ _MOST_SIGHTINGS = 4_000
 _MOST_WORK = 5_000
 
 
-@dataclass(slots=True)
+@draft
 class Analysis:
     """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from forensics.data import table
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.record import draft, field
 from forensics.model.source import Rank, Span
 from forensics.model.stack import Frame, RaisedException, StackTrace
 from forensics.model.verdict import CausalRole
@@ -71,7 +71,7 @@ _KIND = {
 }
 
 
-@dataclass(slots=True)
+@draft
 class Sighting:
     """A failure of one process. place: (source, line) of its first line; weight: see above; events: what it was made of."""
 

@@ -7,15 +7,15 @@ rank 2: time-out at ALLREDUCE #6, enqueued 6, completed 5 · rank 1: dump signal
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from forensics.model.event import Collective, Event, EventKind
+from forensics.model.record import draft, field, record
 from forensics.model.source import Rank
 from forensics.model.verdict import Confidence
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Named:
     """Who is to blame for a hang. ranks: all that are suspected; culprit: the one, where it is one; desync: what each ran."""
 
@@ -32,7 +32,7 @@ def rank_of(number: int, known: Mapping[int, Rank]) -> Rank:
     return known.get(number) or Rank(f"rank {number}", number)
 
 
-@dataclass(slots=True)
+@draft
 class RankState:
     """One rank in one process group. at: the collective it waited in; known_from: where it was read."""
 
@@ -54,7 +54,7 @@ class RankState:
             self.at = collective
 
 
-@dataclass(slots=True)
+@draft
 class GroupState:
     """One process group. stuck: the sequence number that was waited in; sample: a collective with its fields."""
 

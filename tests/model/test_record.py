@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from forensics.model import Facts, Frame, Span
-from forensics.model.record import record
+from forensics.model.record import draft, field, record, replace
 
 
 @record
@@ -19,7 +19,7 @@ class Point:
 
     x: int
     y: int = 2
-    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sum(self) -> int:
@@ -86,3 +86,22 @@ def test_patterns() -> None:
             assert y == 5
         case _:
             pytest.fail("no match")
+
+
+def test_a_draft_may_change_and_has_no_hash() -> None:
+    @draft
+    class Group:
+        name: str
+        members: list[int] = field(default_factory=list)
+
+    one, two = Group("a"), Group("a")
+    assert one == two
+    one.members.append(3)
+    assert one != two
+    two.name = "b"
+    assert repr(two).endswith("Group(name='b', members=[])")
+    assert replace(one, name="c").members is one.members
+    with pytest.raises(TypeError):
+        hash(one)
+    with pytest.raises(AttributeError):
+        one.other = 1  # type: ignore[attr-defined]

@@ -8,7 +8,6 @@ One module a grammar, with the grammar at its head; `decode_kernel` asks them in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
@@ -16,6 +15,7 @@ from forensics.knowledge.kernels.finding import KERNEL_ANCHORS, candidates
 from forensics.knowledge.kernels.mangled import demangled
 from forensics.knowledge.kernels.naming import MAX_NAME
 from forensics.model import KernelName
+from forensics.model.record import replace
 
 __all__ = ["KERNEL_ANCHORS", "decode_kernel", "find_kernels"]
 

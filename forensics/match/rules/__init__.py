@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from forensics.match.engine import Matcher
 from forensics.match.rules.architecture import mismatches
 from forensics.match.rules.fix_chooser import vetted
 from forensics.match.rules.releases import known_versions
+from forensics.model.record import replace
 from forensics.model.verdict import Category, Finding
 
 __all__ = ["derive"]

@@ -8,13 +8,13 @@ A value is proposed only where one of its families lists the GPU, its kernels ta
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from forensics.knowledge import family, supported
 from forensics.knowledge.releases import at_least
 from forensics.match.launch import values_of, with_action
 from forensics.match.rules.backends import Choice, choices, named, ops_of
 from forensics.model.knowledge import Facts, KernelName
+from forensics.model.record import replace
 from forensics.model.verdict import Confidence, Fix
 
 SOURCE = "rule.backend-choice"

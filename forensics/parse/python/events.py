@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.blocks import Block

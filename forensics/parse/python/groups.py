@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
+from forensics.model.record import draft, field, replace
 from forensics.parse.python.body import Raised, read_body
 from forensics.parse.python.shapes import Kind, kind_of, link_of
 from forensics.parse.python.shapes import raised as raised_line
@@ -32,7 +32,7 @@ _LINE = re.compile(r"^ {0,200}[|+] ?")
 DEEPEST = 40
 
 
-@dataclass(slots=True)
+@draft
 class _Part:
     """own: (index, text without margin) of the exception itself; parts: its sub-exceptions."""
 

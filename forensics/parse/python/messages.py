@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
+from forensics.model.record import draft, replace
 from forensics.model.source import LogLine, Span
 from forensics.parse.python.blocks import starts_anew
 from forensics.parse.python.lanes import prefix_of
@@ -73,7 +73,7 @@ _OTHERS = ("srun: ", "slurmstepd: ", "mpirun ", "prterun ")
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 
 
-@dataclass(slots=True)
+@draft
 class _Folded:
     event: Event
     count: int = 1

@@ -24,10 +24,9 @@ E   ValueError: bad shard
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
+from forensics.model.record import draft, field, replace
 from forensics.model.source import Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.lanes import Item, Lane
@@ -42,7 +41,7 @@ _SAID = Pattern(r"^E {3,12}(?P<text>.*)$")
 _INTERRUPTED = Pattern(r"^!{5,80} (?P<type>KeyboardInterrupt|_pytest\.outcomes\.Exit\b.{0,200}?) !{5,80}$")
 
 
-@dataclass(slots=True)
+@draft
 class _Failure:
     """One failure being read."""
 

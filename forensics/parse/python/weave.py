@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
 from forensics.ingest.pattern import Pattern
+from forensics.model.record import draft, field
 from forensics.parse.python.alike import copies, one_stack
 from forensics.parse.python.colors import Line, Top, colorings, explains
 from forensics.parse.python.shapes import Kind
@@ -33,7 +33,7 @@ from forensics.parse.python.weigh import START, in_bursts, weigh
 MOST_LINES = 3000
 
 
-@dataclass(slots=True)
+@draft
 class Strand:
     """lines: indices (Line.at) of one traceback's lines that certainly belong together, in order; headed, raised: whether its
     header and its exception line are among them; sure_header: False where another header may be the one."""
@@ -49,7 +49,7 @@ class Strand:
         return tuple(self.texts)
 
 
-@dataclass(slots=True)
+@draft
 class Woven:
     """strands: at least a header or a frame each; ambiguous: lines that no strand has; alike: how many strands say the same
     words where all do (0 otherwise), so that none can be told from the others."""

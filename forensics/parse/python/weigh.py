@@ -10,9 +10,9 @@ fall together. See weave.py for what is made of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from forensics.model.record import draft, field
 from forensics.parse.python.colors import Coloring, Line, Top
 from forensics.parse.python.reach import raises, reach
 from forensics.parse.python.shapes import Kind, frame_file, frame_function, raised
@@ -45,7 +45,7 @@ def weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | No
     return _believed(whole.layers, whole.moves) if whole is not None else None
 
 
-@dataclass(slots=True)
+@draft
 class _Ways:
     """layers: after each line the states and their least costs; moves: per line (state, top, new top, state after, cost)."""
 
