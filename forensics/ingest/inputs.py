@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from forensics.ingest.options import ReadOptions
-from forensics.ingest.streams import Plain
+from forensics.ingest.streams import RATIO, RATIO_FROM, Plain
 from forensics.model.source import Skipped
 
 #: a member of an archive inside an archive is as deep as it gets
@@ -22,6 +22,7 @@ _DEEPEST = 3
 #: a zip that cannot be sought (a pipe) is held in memory up to this size
 _ZIP_IN_MEMORY = 256 * 1024 * 1024
 _BLOB_CAP = 256 * 1024 * 1024
+_HEADER_CAP = 1024 * 1024
 #: control bytes that no text has: all below the space but NUL, tab, line ends and ESC
 _CONTROL = bytes([*range(1, 9), *range(14, 27), *range(28, 32)])
 _PICKLE = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
@@ -39,6 +40,23 @@ class Opened:
         self.name, self.stream, self.path, self.size, self.blob = name, stream, path, size, blob
 
 
+class _Allowance:
+    """What one input and everything packed inside of it may still hold."""
+
+    __slots__ = ("_bytes", "_members", "count")
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._members, self._bytes = options.archive_members, options.archive_bytes
+        self.count = 0
+
+    def takes(self, size: int) -> bool:
+        """Whether one more member of this size is within it; it counts from then on."""
+        if self.count >= self._members or size > self._bytes:
+            return False
+        self.count, self._bytes = self.count + 1, self._bytes - size
+        return True
+
+
 def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -> list[str]:
     """Files behind paths, folders and globs, each once, in order; "-" stays. What is not there goes to `skipped`."""
     found: list[str] = []
@@ -49,7 +67,14 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
         elif os.path.isdir(name):
             for top, folders, files in os.walk(name):
                 folders[:] = sorted(f for f in folders if not f.startswith("."))
-                found.extend(os.path.join(top, file) for file in sorted(files) if not file.startswith("."))
+                for file in sorted(files):
+                    path = os.path.join(top, file)
+                    if file.startswith("."):
+                        continue
+                    if _is_pipe(path):
+                        skipped.append(Skipped(path, "a named pipe in a folder; name it itself to read from it"))
+                    else:
+                        found.append(path)
         elif os.path.lexists(name) or not any(letter in name for letter in "*?["):
             found.append(name)
         else:
@@ -79,7 +104,7 @@ def open_all(
     paths: list[str | os.PathLike[str]] = []
     for number, item in enumerate(inputs, 1):
         if isinstance(item, bytes):
-            yield from _contents(f"input {number}", io.BytesIO(item), options, skipped, 0)
+            yield from _contents(f"input {number}", io.BytesIO(item), options, skipped, 0, _Allowance(options))
         else:
             paths.append(item)
     for name in names_of(paths, skipped):
@@ -92,7 +117,7 @@ def open_one(name: str, options: ReadOptions, skipped: list[Skipped]) -> Iterato
         raw: Any = sys.stdin.buffer
         raw = getattr(raw, "raw", raw)
         _widen(raw)
-        yield from _contents("-", raw, options, skipped, 0)
+        yield from _contents("-", raw, options, skipped, 0, _Allowance(options))
         return
     try:
         # a FIFO that nobody writes to would hang on a plain open
@@ -104,21 +129,27 @@ def open_one(name: str, options: ReadOptions, skipped: list[Skipped]) -> Iterato
             if stat.S_ISFIFO(mode):
                 _widen(file)
             size = os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
-            yield from _contents(name, file, options, skipped, 0, size)
+            yield from _contents(name, file, options, skipped, 0, _Allowance(options), size)
     except OSError as error:
         skipped.append(Skipped(name, (error.strerror or str(error)).lower()))
 
 
 def _contents(
-    name: str, raw: Any, options: ReadOptions, skipped: list[Skipped], depth: int, size: int | None = None
+    name: str,
+    raw: Any,
+    options: ReadOptions,
+    skipped: list[Skipped],
+    depth: int,
+    allowance: _Allowance,
+    size: int | None = None,
 ) -> Iterator[Opened]:
     stream = Plain(raw, options.archive_bytes)
     head = stream.head
     if head[257:262] == b"ustar" and depth < _DEEPEST:
-        yield from _tar(name, stream, options, skipped, depth)
+        yield from _tar(name, stream, options, skipped, depth, allowance)
         return
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) and depth < _DEEPEST:
-        yield from _zip(name, raw, stream, size, options, skipped, depth)
+        yield from _zip(name, raw, stream, size, options, skipped, depth, allowance)
         return
     if head.startswith(_PICKLE) or _is_recorder_json(head):
         blob = _all(stream, _BLOB_CAP)
@@ -136,28 +167,46 @@ def _contents(
         skipped.append(Skipped(name, stream.damage))
 
 
-def _tar(name: str, stream: Plain, options: ReadOptions, skipped: list[Skipped], depth: int) -> Iterator[Opened]:
+def _tar(
+    name: str, stream: Plain, options: ReadOptions, skipped: list[Skipped], depth: int, allowance: _Allowance
+) -> Iterator[Opened]:
     import tarfile
 
-    total = count = 0
+    class Member(tarfile.TarInfo):
+        """A header; long names and attributes are read into memory whole, so they must be small."""
+
+        def _proc_member(self, archive: Any) -> Any:
+            if self.type in b"LKxgX" and self.size > _HEADER_CAP:
+                raise tarfile.ReadError("a header of more than 1 MB")
+            return super()._proc_member(archive)  # type: ignore[misc]
+
     try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=Member) as archive:  # type: ignore[call-overload]
             for member in archive:
                 if not member.isreg() or member.size == 0:
                     continue
-                count, total = count + 1, total + member.size
-                if count > options.archive_members or total > options.archive_bytes:
-                    skipped.append(Skipped(name, f"more than the limit of the archive; read {count - 1} members"))
+                if member.issparse():
+                    skipped.append(Skipped(f"{name}!{member.name}", "a file with holes"))
+                    continue
+                if not allowance.takes(member.size):
+                    skipped.append(Skipped(name, f"more than the limit of an archive; read {allowance.count} members"))
                     return
                 inside = archive.extractfile(member)
                 if inside is not None:
-                    yield from _contents(f"{name}!{member.name}", inside, options, skipped, depth + 1)
+                    yield from _contents(f"{name}!{member.name}", inside, options, skipped, depth + 1, allowance)
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         skipped.append(Skipped(name, stream.damage or f"the archive is damaged: {error}"))
 
 
 def _zip(
-    name: str, raw: Any, stream: Plain, size: int | None, options: ReadOptions, skipped: list[Skipped], depth: int
+    name: str,
+    raw: Any,
+    stream: Plain,
+    size: int | None,
+    options: ReadOptions,
+    skipped: list[Skipped],
+    depth: int,
+    allowance: _Allowance,
 ) -> Iterator[Opened]:
     import zipfile
 
@@ -171,21 +220,24 @@ def _zip(
             )
             return
         holder = io.BytesIO(content)
-    total = 0
     try:
         with zipfile.ZipFile(holder) as archive:
-            for index, info in enumerate(archive.infolist()):
+            for info in archive.infolist():
                 if info.is_dir() or info.file_size == 0:
                     continue
-                total += info.file_size
-                if index >= options.archive_members or total > options.archive_bytes:
-                    skipped.append(Skipped(name, f"more than the limit of the archive; read {index} members"))
+                if info.file_size > max(RATIO_FROM, RATIO * info.compress_size):
+                    skipped.append(
+                        Skipped(f"{name}!{info.filename}", f"it unpacks to more than {RATIO} times its size, as a bomb does")
+                    )
+                    continue
+                if not allowance.takes(info.file_size):
+                    skipped.append(Skipped(name, f"more than the limit of an archive; read {allowance.count} members"))
                     return
                 if info.flag_bits & 1:
                     skipped.append(Skipped(f"{name}!{info.filename}", "encrypted"))
                     continue
                 with archive.open(info) as inside:
-                    yield from _contents(f"{name}!{info.filename}", inside, options, skipped, depth + 1)
+                    yield from _contents(f"{name}!{info.filename}", inside, options, skipped, depth + 1, allowance)
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
         skipped.append(Skipped(name, f"the archive is damaged: {error}"))
 
@@ -217,6 +269,14 @@ def _is_binary(head: bytes, encoding: str) -> bool:
     return control > max(len(sample) * 0.05, 12) or (
         sample.count(0) > len(sample) * 0.5 and sample.strip(b"\0") != b"" and control > 0
     )
+
+
+def _is_pipe(path: str) -> bool:
+    """A named pipe; opening one waits until somebody writes to it."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _widen(file: Any) -> None:

@@ -14,6 +14,8 @@ from forensics.ingest.decode import guess_encoding
 #: compressed bytes taken at once
 _BITE = 256 * 1024
 _ZST_BITE = 4096
+#: text never shrinks this far: from so many bytes on, what unpacks to more than so many times its size is a bomb
+RATIO, RATIO_FROM = 500, 256 * 1024 * 1024
 #: how often one compression may hide another (a .gz inside a .xz …)
 _LAYERS = 3
 _MAGIC = ((b"\x1f\x8b", "gz"), (b"\x28\xb5\x2f\xfd", "zst"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bz2"))
@@ -93,13 +95,14 @@ class Inflated:
     """Decompressed bytes of a gz, xz, bz2 or zst stream, several members in a row included. What cannot be decompressed ends
     the stream; `damage` says why. Output is taken in bounded bites, so a bomb costs time up to the limit, never memory."""
 
-    __slots__ = ("_engine", "_kind", "_left", "_over", "_pending", "_raw", "_started", "damage")
+    __slots__ = ("_engine", "_kind", "_left", "_made", "_over", "_pending", "_raw", "_started", "_taken", "damage")
 
     def __init__(self, raw: Headed, kind: str, limit: int) -> None:
         self._raw, self._kind, self._left = raw, kind, limit
         self._pending = self._over = b""
         self._engine: Any = _decompressor(kind)
         self._started = False
+        self._taken = self._made = 0
         self.damage: str | None = None
 
     def read(self, size: int) -> bytes:
@@ -115,6 +118,10 @@ class Inflated:
             self.damage = f"the {self._kind} data is damaged: {error}"
             return b""
         self._left -= len(out)
+        self._made += len(out)
+        if self._made > RATIO_FROM and self._made > RATIO * self._taken:
+            self.damage = f"it unpacks to more than {RATIO} times its size, as a bomb does; the rest was not read"
+            return b""
         if self._left < 0:
             self.damage = "more decompressed bytes than the limit allows; the rest was not read"
             return b""
@@ -134,11 +141,13 @@ class Inflated:
                     self.damage = f"bytes after the end of the {self._kind} data were left out"
                     return b""
                 self._pending = rest
+                self._taken += len(rest)
                 self._engine = engine = _decompressor(self._kind)
                 self._started = False
             data, self._pending = self._pending, b""
             if not data and not getattr(engine, "unconsumed_tail", b"") and getattr(engine, "needs_input", True):
                 data = self._raw.read(_ZST_BITE if self._kind == "zst" else _BITE)
+                self._taken += len(data)
                 if not data:
                     if self._started:
                         self.damage = f"the {self._kind} data ends early; the file may still be being written"
