@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 EXTRAS ?= dev
 JOBS   ?= auto
 
-.PHONY: try test lint check install install-dev wheel clean
+.PHONY: try test lint check install install-dev bench fuzz wheel clean
 
 # installed again only when pyproject.toml changes
 $(VENV)/.installed: pyproject.toml hatch_build.py
@@ -35,6 +35,15 @@ check: install-dev
 	$(BIN)/python -m pytest -n $(JOBS)
 
 test: lint check
+
+# ratios against ripgrep from one interleaved run
+bench: install-dev
+	$(BIN)/python benchmarks/bench.py
+
+# generated logs through the whole pipeline: make fuzz COUNT=1000000
+COUNT ?= 20000
+fuzz: install-dev
+	$(BIN)/python -m tests.fuzz.many $(COUNT)
 
 wheel: install-dev
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
