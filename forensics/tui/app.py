@@ -196,8 +196,8 @@ class TriageApp(Commands, App[int]):
 
     def show_incident(self, incident: Incident) -> None:
         """Fills every view."""
-        from forensics.repro import plan
         from forensics.report.view import view
+        from forensics.repro import plan
 
         self.incident = incident
         try:

@@ -56,7 +56,9 @@ class Keys(ModalScreen[None]):
 
     DEFAULT_CSS = """
     Keys { align: center middle; background: $background 60%; }
-    Keys > VerticalScroll { width: 76; max-width: 96%; height: auto; max-height: 90%; background: $surface; border: round $primary; padding: 0 1; }
+    Keys > VerticalScroll {
+        width: 76; max-width: 96%; height: auto; max-height: 90%; background: $surface; border: round $primary; padding: 0 1;
+    }
     """
     BINDINGS: list[BindingType] = [Binding("escape,q,question_mark", "dismiss", "Close")]
 
