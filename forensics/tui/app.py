@@ -121,7 +121,8 @@ class TriageApp(Commands, App[int]):
 
     def on_mount(self) -> None:
         """The logs are on the screen before the analysis has read them."""
-        self.query_one("#verdict-page", Page).show(Text("The analysis runs in a process of its own; the Log tab shows the raw log already."))
+        waiting = "The analysis runs in a process of its own; the Log tab shows the raw log already."
+        self.query_one("#verdict-page", Page).show(Text(waiting))
         if self.spool is not None:
             self.logs.add("-", self.spool.path)
             self.logs.keep_temporary(self.spool.path)
