@@ -5,11 +5,13 @@ OOM on all ranks -> "An allocation on the device did not fit … All 8 ranks fai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from forensics.data import table
+from forensics.model.knowledge import Facts
 from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import (
     Alternative,
@@ -27,11 +29,39 @@ from forensics.verdict.hang import Hang
 from forensics.verdict.sighting import exits as known_exits
 
 _MOST = 6
+#: one step that sets a variable is enough
+_ASSIGNMENT = re.compile(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
+_AMD = re.compile(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node)")
 
 
 @lru_cache(maxsize=1)
 def _advice() -> dict[str, dict[str, Any]]:
     return table("verdict/advice")
+
+
+def _advice_for(category: Category, settings: Sequence[str]) -> dict[str, Any]:
+    """A category's advice, with what another vendor's GPU or framework (amd, jax) needs instead."""
+    found = dict(_advice().get(category.value, {}))
+    for setting in settings:
+        found.update(found.get(setting, {}))
+    return found
+
+
+def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
+    """Which of the advice's variants are this run's."""
+    said = f"{primary.root_type} {primary.root_message} {primary.message}"[:4_000]
+    kinds = []
+    if facts.gpu is not None and facts.gpu.sm:
+        amd = facts.gpu.sm.startswith("gfx")
+    else:
+        amd = _AMD.search(said) is not None
+    if amd:
+        kinds.append("amd")
+    if facts.engine == "jax":
+        kinds.append("jax")
+    if primary.frames and primary.type and not outside:
+        kinds.append("raised")
+    return kinds
 
 
 def exit_words(code: int | None) -> str:
@@ -49,6 +79,7 @@ def exit_words(code: int | None) -> str:
 def verdict_of(
     primary: Failure,
     judgement: Judgement,
+    facts: Facts,
     rank: Rank | None,
     same: Sequence[Rank],
     hang: Hang | None,
@@ -61,7 +92,7 @@ def verdict_of(
     """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run;
     proof: of a hang."""
     finding = judgement.finding
-    advice = _advice().get(judgement.category.value, {})
+    advice = _advice_for(judgement.category, _settings(primary, facts, outside))
     title = _title(primary, judgement, hang)
     sentences = [
         finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))
@@ -77,7 +108,8 @@ def verdict_of(
     ]
     next_steps = list(finding.next_steps) if finding is not None else []
     for step in advice.get("next_steps", ()):
-        if len(next_steps) < 3 and step not in next_steps:
+        told = _ASSIGNMENT.findall(" ".join(next_steps))
+        if len(next_steps) < 3 and step not in next_steps and not any(one in told for one in _ASSIGNMENT.findall(step)):
             next_steps.append(step)
     return Verdict(
         category=judgement.category,

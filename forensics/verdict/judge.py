@@ -97,6 +97,7 @@ def _incident(
         verdict = explain.verdict_of(
             primary,
             chosen.judgement,
+            facts,
             chosen.rank,
             chosen.same,
             chosen.hang,
