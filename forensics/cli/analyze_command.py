@@ -5,30 +5,9 @@ forensics analyze run/ --gpu sm_120 --format json --output report.json
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING
-
 import click
 
-from forensics.cli.output import colored, emit, let_go_of_stdout
-from forensics.errors import ExitCode, UsageError
-from forensics.report import FORMATS, render
-
-if TYPE_CHECKING:
-    from forensics.model.verdict import Incident
-    from forensics.report.blocks import ReproOffer
-
-#: what a file name asks for where --format is not given
-SUFFIXES = {
-    ".json": "json",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".sarif": "sarif",
-    ".xml": "junit",
-}
+from forensics.report import FORMATS
 
 
 @click.command(
@@ -107,113 +86,21 @@ def analyze(
 
     PATHs are files, folders, globs or archives, compressed or not; without one, or with -, standard input is read.
     """
-    if debug:
-        os.environ["FORENSICS_DEBUG"] = "1"
-    if not paths and sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError(
-            "no input",
-            why="no PATH is given and standard input is a terminal",
-            help="forensics server.log, or … | forensics",
-        )
-    format_ = format_ or SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "console")
-    found = _analyzed(
+    from forensics.cli.analysis import report
+
+    return report(
         paths,
+        format_=format_,
+        output=output,
         gpu=gpu,
         rank=rank,
-        since=_time(since, "--since"),
-        until=_time(until, "--until"),
+        since=since,
+        until=until,
         incident=incident,
         folders=folders,
+        explain=explain,
+        color=color,
+        redact=redact,
         quiet=quiet,
+        debug=debug,
     )
-    code = exit_code(found)
-    try:
-        text = render(
-            found,
-            format_,
-            explain=explain,
-            brief=quiet,
-            color=colored(color, output),
-            repro=_offer(found, with_script=format_ == "html") if explain or format_ != "console" else None,
-            redact=redact,
-        )
-        emit(text.encode("utf-8", "replace"), output)
-    except BrokenPipeError:  # `… | head`: the reader had enough, the verdict stands
-        let_go_of_stdout()
-    return code
-
-
-def _analyzed(
-    paths: tuple[str, ...],
-    *,
-    gpu: str | None,
-    rank: str | None,
-    since: float | None,
-    until: float | None,
-    incident: int | None,
-    folders: tuple[str, ...],
-    quiet: bool,
-) -> Incident:
-    from forensics.cli.progress import Progress
-    from forensics.ingest import ReadOptions
-    from forensics.pipeline import analyze as run
-
-    with Progress(silent=quiet) as progress:
-        return run(
-            list(paths) or ["-"],
-            gpu=gpu,
-            rank=rank,
-            since=since,
-            until=until,
-            signatures=folders,
-            incident=incident,
-            read_options=ReadOptions(on_progress=progress.callback),
-        )
-
-
-def _offer(found: Incident, with_script: bool) -> ReproOffer:
-    """The repro floor's plan; it costs more than the whole console report, so that one does without."""
-    from forensics.cli.offer import offered
-
-    return offered(found, with_script)
-
-
-def exit_code(found: Incident) -> int:
-    """The contract's exit code of an analysis."""
-    if found.primary is None and not _understood(found):
-        return ExitCode.NOT_UNDERSTOOD
-    if found.status.value != "healthy" or found.coverage.skipped:
-        return ExitCode.FAILURE_FOUND
-    return ExitCode.HEALTHY
-
-
-def _understood(found: Incident) -> bool:
-    """Whether anything in the input told a clock, a rank, an engine, a GPU, or what a rule knows."""
-    facts, it = found.facts, found.coverage
-    timed = any(one.clock.kind != "none" for one in (found.sources or it.sources))
-    return bool(timed or found.ranks or facts.engine or facts.gpu or found.findings or it.claimed_lines)
-
-
-def _time(text: str | None, option: str) -> float | None:
-    """Seconds on the log's clock. A time without a zone is taken as the log prints it, one without a date as a time of day; plain
-    numbers are seconds."""
-    if text is None:
-        return None
-    from datetime import UTC, datetime, time
-
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        of_day = time.fromisoformat(text.strip())
-        return of_day.hour * 3600 + of_day.minute * 60 + of_day.second + of_day.microsecond / 1e6
-    except ValueError:
-        pass
-    try:
-        when = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise UsageError(
-            f"{option} {text!r} is no time I can read", help="write it as 2026-11-29T20:10:00, 20:10:00, or in seconds"
-        ) from None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
