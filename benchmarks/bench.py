@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import statistics
 import sys
@@ -82,66 +83,114 @@ def _start(command: list[str], stdin: int | None, stdout: int | None, cores: lis
 
 
 class Row:
-    """ours, theirs: what is run; name: what the table says; target: the ratio that is wanted at most."""
+    """name: what the table says; ours, theirs: what is run; target: the figure that is wanted at most; unit: x (ratio) or MB."""
 
     def __init__(
-        self, name: str, ours: Callable[[], Run], theirs: Callable[[], Run] | None, target: float, unit: str = "x"
+        self,
+        name: str,
+        target: float,
+        ours: Callable[[Logs], Run],
+        theirs: Callable[[Logs], Run] | None = None,
     ) -> None:
-        self.name, self.ours, self.theirs, self.target, self.unit = name, ours, theirs, target, unit
+        self.name, self.target, self.ours, self.theirs = name, target, ours, theirs
+        self.unit = "x" if theirs is not None else "MB"
 
 
-def rows(work: Path, megabytes: int) -> list[Row]:
-    """All rows; writes the logs that they need."""
-    logs = {}
-    for kind in ("server", "prompts", "dense", "half"):
-        logs[kind] = str(work / f"{kind}.log")
-        generate.write(kind, megabytes, Path(logs[kind]))
-    logs["small"] = str(work / "small.log")
-    generate.write("server", 64, Path(logs["small"]))
-    logs["long"] = str(work / "long.log")
-    generate.write("long", 64, Path(logs["long"]))
-    logs["loop"] = str(work / "loop.log")
-    generate.write("loop", 74, Path(logs["loop"]))
-    generate.write("files", megabytes, work / "files")
-    head = Path(logs["server"]).read_bytes()[:30_000].splitlines(keepends=True)[:130]
-    start = work / "start.log"
-    start.write_bytes(b"".join(head) + generate.crash(1)[:9_000])
-    literals = str(work / "literals")
-    with open(literals, "wb") as file:
-        file.write(_output([PYTHON, "-c", LITERALS]))
-    few, many = _signatures(work / "few", 500), _signatures(work / "many", 5_000)
-    rg = ["rg", "-a", "-c", "-F", "-f", literals]
-    cat = ["cat", logs["server"]]
+class Logs:
+    """What is measured on, written when first asked for."""
 
-    def tool(path: str, *more: str, cores: int = 1) -> Callable[[], Run]:
-        return lambda: run([*TOOL, *more, path], cores=cores)
+    def __init__(self, work: Path, megabytes: int) -> None:
+        self._work, self._megabytes = work, megabytes
 
-    return [
-        Row("server log, one process / rg", tool(logs["server"]), lambda: run([*rg, logs["server"]]), 0.7),
-        Row("server log, two processes / rg (wall)", tool(logs["server"], cores=2), lambda: run([*rg, logs["server"]]), 0.4),
-        Row("5,000 / 500 signatures", tool(logs["server"], "--signatures", many), tool(logs["server"], "--signatures", few), 1.6),
-        Row("log with prompts in 23 % of the lines / rg", tool(logs["prompts"]), lambda: run([*rg, logs["prompts"]]), 0.8),
-        Row("6 % of the lines match / rg", tool(logs["dense"]), lambda: run([*rg, logs["dense"]]), 1.3),
-        Row("half of the lines match / rg", tool(logs["half"]), lambda: run([*rg, logs["half"]]), 6),
-        Row("cat log | tool / cat log | rg", lambda: run([*TOOL, "-"], stdin=cat), lambda: run([*rg, "-"], stdin=cat), 0.8),
-        Row(
-            "200 lines piped, console / python -c 'import rich.console, rich.table'",
-            lambda: run([PYTHON, "-m", "forensics"], stdin=["cat", str(start)]),
-            lambda: run([PYTHON, "-c", "import rich.console, rich.table"]),
-            2.2,
-        ),
-        Row(
-            "files of 100 kB, two processes / rg over the folder (wall)",
-            lambda: run([*TOOL, str(work / "files")], cores=2),
-            lambda: run([*rg, str(work / "files")], cores=2),
-            0.8,
-        ),
-        Row("100,000 tracebacks / iterating their lines", tool(logs["loop"]), lambda: run([PYTHON, "-c", LINES, logs["loop"]]), 6),
-        Row("memory at 64 MB", tool(logs["small"]), None, 80, "MB"),
-        Row(f"memory at {megabytes} MB", tool(logs["server"]), None, 80, "MB"),
-        Row(f"memory at {megabytes} MB from a pipe", lambda: run([*TOOL, "-"], stdin=cat), None, 80, "MB"),
-        Row("memory with a line of 300 MB", tool(logs["long"]), None, 80, "MB"),
-    ]  # fmt: skip
+    def __call__(self, kind: str, megabytes: int | None = None) -> str:
+        """The path of a log (or of the folder "files")."""
+        path = self._work / f"{kind}-{megabytes or self._megabytes}"
+        if not path.exists():
+            generate.write(kind, megabytes or self._megabytes, path)
+        return str(path)
+
+    def short(self) -> str:
+        """200 lines with a crash at the end."""
+        path = self._work / "short"
+        if not path.exists():
+            head = Path(self("server", 1)).read_bytes().splitlines(keepends=True)[:144]
+            stacks = [generate.traceback(random.Random(1), 863_000, rank) for rank in range(4)]
+            path.write_bytes(b"".join(head) + "".join(stacks).encode())
+        return str(path)
+
+    def literals(self) -> str:
+        """The tool's own literals, a thousand of them, one a line."""
+        path = self._work / "literals"
+        if not path.exists():
+            path.write_bytes(_output([PYTHON, "-c", LITERALS]))
+        return str(path)
+
+    def signatures(self, count: int) -> str:
+        """A folder of so many signatures that match nothing here, each with a literal of its own."""
+        folder = self._work / f"rules-{count}"
+        if not folder.exists():
+            _signatures(folder, count)
+        return str(folder)
+
+
+def rg(logs: Logs, path: str, cores: int = 1) -> Run:
+    """ripgrep with the same literals."""
+    return run(["rg", "-a", "-c", "-F", "-f", logs.literals(), path], cores=cores)
+
+
+def tool(*arguments: str, cores: int = 1, stdin: list[str] | None = None) -> Run:
+    """The whole analysis, as JSON."""
+    return run([*TOOL, *arguments], cores=cores, stdin=stdin)
+
+
+ROWS = [
+    Row("server log, one process / rg", 0.7, lambda log: tool(log("server")), lambda log: rg(log, log("server"))),
+    Row(
+        "server log, two processes / rg (wall)",
+        0.4,
+        lambda log: tool(log("server"), cores=2),
+        lambda log: rg(log, log("server")),
+    ),
+    Row(
+        "5,000 / 500 signatures of one's own",
+        1.6,
+        lambda log: tool("--signatures", log.signatures(5000), log("server")),
+        lambda log: tool("--signatures", log.signatures(500), log("server")),
+    ),
+    Row(
+        "prompts in 23 % of the lines / rg", 0.8, lambda log: tool(log("prompts")), lambda log: rg(log, log("prompts"))
+    ),
+    Row("6 % of the lines match / rg", 1.3, lambda log: tool(log("dense")), lambda log: rg(log, log("dense"))),
+    Row("half of the lines match / rg", 6, lambda log: tool(log("half")), lambda log: rg(log, log("half"))),
+    Row(
+        "cat log \\| tool / cat log \\| rg",
+        0.8,
+        lambda log: tool("-", stdin=["cat", log("server")]),
+        lambda log: run(["rg", "-a", "-c", "-F", "-f", log.literals()], stdin=["cat", log("server")]),
+    ),
+    Row(
+        "200 lines piped, console / python -c 'import rich.console, rich.table'",
+        2.2,
+        lambda log: run([PYTHON, "-m", "forensics"], stdin=["cat", log.short()]),
+        lambda log: run([PYTHON, "-c", "import rich.console, rich.table"]),
+    ),
+    Row(
+        "files of 100 kB, two processes / rg over the folder (wall)",
+        0.8,
+        lambda log: tool(log("files"), cores=2),
+        lambda log: rg(log, log("files"), cores=2),
+    ),
+    Row(
+        "100,000 tracebacks / iterating their lines",
+        6,
+        lambda log: tool(log("loop", 74)),
+        lambda log: run([PYTHON, "-c", LINES, log("loop", 74)]),
+    ),
+    Row("memory, 64 MB", 80, lambda log: tool(log("server", 64))),
+    Row("memory, the big log", 80, lambda log: tool(log("server"))),
+    Row("memory, the big log from a pipe", 80, lambda log: tool("-", stdin=["cat", log("server")])),
+    Row("memory, one line of 300 MB", 80, lambda log: tool(log("long", 64))),
+]
 
 
 def _output(command: list[str]) -> bytes:
@@ -164,29 +213,26 @@ def _signatures(folder: Path, count: int) -> str:
     return str(folder)
 
 
-def measure(table: list[Row], rounds: int, keep: str) -> dict[str, dict[str, float]]:
+def measure(logs: Logs, rounds: int, keep: str) -> dict[str, dict[str, float]]:
     """Ratios by row: cpu, wall, and the tool's memory in MB."""
-    ours: dict[str, list[Run]] = {row.name: [] for row in table}
-    theirs: dict[str, list[Run]] = {row.name: [] for row in table}
+    chosen = [row for row in ROWS if keep in row.name]
+    runs: dict[str, tuple[list[Run], list[Run]]] = {row.name: ([], []) for row in chosen}
+    for row in chosen:  # writes what it needs, and warms the caches
+        row.ours(logs)
     for number in range(rounds):
-        for row in table:
-            if keep not in row.name:
-                continue
-            ours[row.name].append(row.ours())
+        for row in chosen:
+            runs[row.name][0].append(row.ours(logs))
             if row.theirs is not None:
-                theirs[row.name].append(row.theirs())
+                runs[row.name][1].append(row.theirs(logs))
         print(f"round {number + 1} of {rounds} done", file=sys.stderr)
-    found = {}
-    for row in table:
-        if not ours[row.name]:
-            continue
-        mine, other = ours[row.name], theirs[row.name]
-        found[row.name] = {
+    return {
+        name: {
             "cpu": _ratio(mine, other, "cpu"),
             "wall": _ratio(mine, other, "wall"),
-            "rss": round(statistics.median(r.rss for r in mine), 1),
+            "rss": round(statistics.median(one.rss for one in mine), 1),
         }
-    return found
+        for name, (mine, other) in runs.items()
+    }
 
 
 def _ratio(mine: list[Run], other: list[Run], what: str) -> float:
@@ -194,10 +240,10 @@ def _ratio(mine: list[Run], other: list[Run], what: str) -> float:
     return round(own / statistics.median(getattr(r, what) for r in other), 3) if other else round(own, 3)
 
 
-def show(table: list[Row], found: dict[str, dict[str, float]], reached: dict[str, dict[str, float]]) -> str:
+def show(found: dict[str, dict[str, float]], reached: dict[str, dict[str, float]]) -> str:
     """The table as Markdown."""
     lines = ["| measure | at most | CPU | wall | MB | before (CPU) | |", "|---|---|---|---|---|---|---|"]
-    for row in table:
+    for row in ROWS:
         if row.name not in found:
             continue
         new, old = found[row.name], reached.get(row.name, {})
@@ -228,11 +274,10 @@ def main() -> None:
     reached = json.loads(stored.read_text()) if stored.exists() else {}
     work = Path(tempfile.mkdtemp(prefix="forensics-bench-", dir=chosen.work))
     try:
-        table = rows(work, chosen.megabytes)
-        found = measure(table, chosen.rounds, chosen.only)
+        found = measure(Logs(work, chosen.megabytes), chosen.rounds, chosen.only)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    print(show(table, found, reached))
+    print(show(found, reached))
     if chosen.save:
         stored.write_text(json.dumps({**reached, **found}, indent=2) + "\n")
 
