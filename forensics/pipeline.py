@@ -3,8 +3,9 @@ folders, globs, "-"); out: an `Incident`. Sample:
 
     analyze(["crash.log"]).verdict.category -> Category.ARCH_MISMATCH
 
-Every stage is isolated: one that fails leaves a `Note` and an empty result, and the next ones say what can still be said.
-Only `ForensicsError` (unreadable input, wrong usage) leaves this function. FORENSICS_DEBUG=1 lets other errors through.
+Every stage is isolated: one that fails, or takes longer than its budget, leaves a `Note` and an empty result, and the next ones
+say what can still be said. Only `ForensicsError` (unreadable input, wrong usage) leaves this function. FORENSICS_DEBUG=1 lets other
+errors through.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: processor time a stage behind the reading may take; what it had not done by then is missing from the report, which says so
+STAGE_SECONDS = 120.0
+
+
+class OutOfTime(Exception):
+    """A stage, or one parser of it, took all of the stage's time."""
+
 
 def analyze(
     inputs: Sequence[Any],
@@ -43,20 +51,26 @@ def analyze(
     gpu: a name, "sm_120" or "local" where the log does not say; rank: only this rank's lines (label or global number);
     since, until: only lines of that time (seconds on the log's clock, or of the day; lines without a time stay); signatures: folders with
     the user's own signatures; incident: which of several incidents to report (1-based, in the log's order), None chooses;
-    read_options, on_progress: handed to `forensics.ingest.read`. Raises ForensicsError.
+    read_options, on_progress: handed to `forensics.ingest.read`. Raises ForensicsError. In the main thread each stage has
+    STAGE_SECONDS of processor time.
     """
     from forensics.verdict import judge
 
     notes: list[Note] = []
     known: list[Any] = _stage("match", notes, [], lambda: _signatures(signatures))
-    intake = _read(inputs, _anchors(known, notes), read_options, on_progress)
+    wanted = _anchors(known, notes)
+    intake = _stage("ingest", notes, Intake(), lambda: _read(inputs, wanted, read_options, on_progress), limited=False)
     intake = _narrow(intake, rank, since, until)
     events: list[Event] = _stage("parse", notes, [], lambda: _parse(intake))
     facts: Facts = _stage("knowledge", notes, Facts(), lambda: _collect(intake, events, gpu))
     findings: list[Finding] = _stage("match", notes, [], lambda: _match(intake, events, facts, known))
     against: list[Contradiction] = _stage("match", notes, [], lambda: _contradictions(intake, events, facts))
     intake.notes.extend(notes)
-    return judge(intake, events, facts, findings, against, incident=incident)
+    judged = _stage("verdict", notes, None, lambda: judge(intake, events, facts, findings, against, incident=incident))
+    if judged is None:  # the stages before it are sound: without their results a verdict of "unknown" is left, and says why
+        intake.notes.append(notes[-1])
+        return judge(intake, [], Facts(), [], [], incident=None)
+    return judged
 
 
 def _signatures(folders: Sequence[Any]) -> list[Any]:
@@ -124,17 +138,48 @@ def _contradictions(intake: Intake, events: Sequence[Event], facts: Facts) -> li
     return list(contradictions(intake, events, facts))
 
 
-def _stage(name: str, notes: list[Note], empty: T, work: Callable[[], T]) -> T:
+def _stage(name: str, notes: list[Note], empty: T, work: Callable[[], T], *, limited: bool = True) -> T:
     """Runs one stage; what goes wrong inside becomes a note, so that the report can say what is missing from it."""
+    stop = _start_clock() if limited else None
     try:
         return work()
     except ForensicsError:
         raise
+    except OutOfTime:
+        notes.append(Note(name, f"this stage took more than {STAGE_SECONDS:g} s and was stopped; what it finds is missing"))
+        return empty
     except Exception as error:
         if os.environ.get("FORENSICS_DEBUG"):
             raise
         notes.append(Note(name, f"this stage stopped at an error of its own: {type(error).__name__}: {error}"[:500]))
         return empty
+    finally:
+        if stop is not None:
+            stop()
+
+
+def _start_clock() -> Callable[[], None] | None:
+    """Raises `OutOfTime` in here after STAGE_SECONDS of processor time, and again after as many more; returns what stops it.
+    None where signals are not ours: outside the main thread, on other systems, where someone uses this one already."""
+    try:
+        import _signal as signals  # the plain module: `signal` costs an import of enum
+
+        if signals.getsignal(signals.SIGVTALRM) != signals.SIG_DFL:
+            return None
+        signals.signal(signals.SIGVTALRM, _late)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    signals.setitimer(signals.ITIMER_VIRTUAL, STAGE_SECONDS, STAGE_SECONDS)
+
+    def stop() -> None:
+        signals.setitimer(signals.ITIMER_VIRTUAL, 0)
+        signals.signal(signals.SIGVTALRM, signals.SIG_DFL)
+
+    return stop
+
+
+def _late(*_: object) -> None:
+    raise OutOfTime(f"more than {STAGE_SECONDS:g} s of processor time")
 
 
 def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: float | None) -> Intake:

@@ -67,8 +67,11 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
         for opened in open_all(items, options, assembly.skipped):
             if opened.blob is not None:
                 assembly.blobs.append((opened.name, opened.blob))
-            else:
+                continue
+            try:
                 assembly.add(take_one(opened, wants, options, shares, progress.add if progress is not None else None))
+            except Exception as error:  # one source that we cannot take must not cost the others
+                assembly.skipped.append(_own_error(opened.name, error))
         return
     from forensics.ingest.pieces import in_processes
 
@@ -78,9 +81,19 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
     jobs = [_job(part, wants, alone, shares, report if part is parts[0] else None) for part in parts]
     for taken, skipped, blobs in in_processes(jobs):
         for plain in taken:
-            assembly.add(Taken(*plain))
+            try:
+                assembly.add(Taken(*plain))
+            except Exception as error:
+                assembly.skipped.append(_own_error(plain[0], error))
         assembly.skipped.extend(Skipped(*plain) for plain in skipped)
         assembly.blobs.extend(blobs)
+
+
+def _own_error(name: str, error: Exception) -> Skipped:
+    """What a source made us stumble over, said where it would have been read."""
+    if os.environ.get("FORENSICS_DEBUG"):
+        raise error
+    return Skipped(name, f"an error of its own while reading it: {type(error).__name__}: {error}"[:300])
 
 
 def _job(
@@ -96,8 +109,11 @@ def _job(
         for opened in open_all(part, options, skipped):
             if opened.blob is not None:
                 blobs.append((opened.name, opened.blob))
-            else:
+                continue
+            try:
                 taken.append(tuple(take_one(opened, wants, options, shares, progress)))
+            except Exception as error:
+                skipped.append(_own_error(opened.name, error))
         return taken, [(s.name, s.why, s.bytes) for s in skipped], blobs
 
     return work

@@ -7,6 +7,7 @@ A parser is a module (or folder) of this package with two names: `ANCHORS`, the 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,8 @@ def parse(intake: Intake) -> list[Event]:
         try:
             events += _module(name).parse(intake)
         except Exception as error:  # a hostile log must never become the user's traceback
+            if os.environ.get("FORENSICS_DEBUG"):
+                raise
             intake.notes.append(Note("parse", f"the {name} parser gave up: {type(error).__name__}: {error}"[:500]))
     events.sort(key=lambda e: (e.span.source, e.span.first_line, e.span.last_line))
     return events
@@ -105,8 +108,6 @@ def _wanted(intake: Intake) -> list[str]:
 
 def _literals() -> dict[str, list[list[Any]]]:
     """Parser -> its anchors as [literal, before, after, owner]; from the cache, so that a start imports no parser."""
-    import os
-
     here = os.path.dirname(os.path.abspath(__file__))
     sources = [os.path.join(top, file) for top, _, files in os.walk(here) for file in files if file.endswith(".py")]
     key, build = anchors_part()
