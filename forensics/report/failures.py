@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
+from forensics.model.record import replace
 from forensics.model.source import Evidence
 from forensics.model.stack import Frame
 from forensics.model.verdict import Failure, Incident, Owner

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from forensics.model.record import replace
 from forensics.report.blocks import Lane, Quotes, ReproOffer, Section, Timeline, View
 from forensics.report.naming import ROLES
 from forensics.report.surroundings import around

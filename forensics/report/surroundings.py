@@ -12,8 +12,8 @@ import gzip
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import replace
 
+from forensics.model.record import replace
 from forensics.report.blocks import Quote
 from forensics.report.text import visible
 
