@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from forensics.errors import ForensicsError
+from forensics.errors import ForensicsError, UsageError
 from forensics.ingest.intake import Intake
 from forensics.model.knowledge import Facts
 from forensics.model.source import Note
@@ -183,7 +183,7 @@ def _late(*_: object) -> None:
 
 
 def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: float | None) -> Intake:
-    """Keeps the lines of one rank (and those of nobody in particular) and of one stretch of time."""
+    """Keeps the lines of one rank (and those of nobody in particular) and of one stretch of time; UsageError where none is left."""
     if rank is None and since is None and until is None:
         return intake
     wanted = None if rank is None else str(rank).lower()
@@ -191,17 +191,29 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
     time: float | None = None
     owner: Any = None
     source = -1
+    ranks = {row.rank.label: wanted in _names(row.rank) for row in intake.activity}
+    timed = in_time = False
     for index, line in enumerate(intake.lines):
         # A line without a stamp belongs to the stamped line above it (a traceback's frames).
         stamped = line.time is not None or line.rank is not None or line.source != source
         time = line.time if line.time is not None or line.source != source else time
         owner = line.rank if stamped else owner
         source = line.source
+        if owner is not None and owner.label not in ranks:
+            ranks[owner.label] = wanted in _names(owner)
+        timed = timed or time is not None
         if time is not None and (_before(time, since) or _before(until, time)):
             continue
+        in_time = in_time or time is not None
         if wanted is not None and owner is not None and wanted not in _names(owner):
             continue
         kept.append(index)
+    # What no line fits is no log without a failure.
+    if wanted is not None and not any(ranks.values()):
+        told = f"its ranks are {', '.join([*ranks][:16])}{', …' if len(ranks) > 16 else ''}" if ranks else "no line names a rank"
+        raise UsageError(f"no line is of rank {rank}", why=told, help="write a rank as the log does, or its global number")
+    if timed and not in_time:
+        raise UsageError("no line is of that time", why="all of the log is before --since or after --until")
     place = {old: new for new, old in enumerate(kept)}
     marks = {literal: [place[i] for i in where if i in place] for literal, where in intake.marks.items()}
     return Intake(

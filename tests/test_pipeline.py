@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import forensics
-from forensics.errors import ForensicsError
+from forensics.errors import ForensicsError, UsageError
 from forensics.model.verdict import Category, Incident
 from forensics.pipeline import analyze
 
@@ -81,7 +81,15 @@ def test_one_rank(log: Path) -> None:
     assert kind(analyze([log])) == "KeyError"
     assert kind(analyze([log], rank="TP1")) == "ValueError"
     assert kind(analyze([log], rank=1)) == "ValueError"
-    assert analyze([log], rank="TP7").primary is None
+
+
+def test_a_log_without_that_rank_time_or_incident_is_not_called_healthy(log: Path) -> None:
+    with pytest.raises(UsageError, match=r"rank TP7[\s\S]*TP0, TP1"):
+        analyze([log], rank="TP7")
+    with pytest.raises(UsageError, match="no line is of that time"):
+        analyze([log], since=4e9)
+    with pytest.raises(UsageError, match="no incident 9"):
+        analyze([log], incident=9)
 
 
 def test_one_stretch_of_time(log: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forensics.errors import UsageError
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.knowledge import Facts
@@ -43,12 +44,19 @@ def judge(
     *,
     incident: int | None = None,
 ) -> Incident:
-    """The incident that ended the job. incident: report this one of several instead (1-based, in the log's order)."""
+    """The incident that ended the job. incident: report this one of several instead (1-based, in the log's order); raises
+    UsageError where there is none."""
     quotes, order = Quotes(intake), Order(intake)
     runs = split(events, intake.lines)
     analyses = [
         analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)
     ]
+    if incident is not None and not 1 <= incident <= len(analyses):
+        raise UsageError(
+            f"there is no incident {incident}",
+            why=f"the log holds {len(analyses)}",
+            help="leave --incident out for the one that ended the job",
+        )
     chosen = choose(analyses, incident)
     return _incident(chosen, analyses, intake, events, facts, findings, contradictions, quotes)
 
