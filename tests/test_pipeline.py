@@ -98,3 +98,13 @@ def test_one_stretch_of_time(log: Path) -> None:
     assert first.time is not None
     assert kind(analyze([log], since=first.time + 60)) == "ValueError"
     assert kind(analyze([log], until=first.time + 60)) == "KeyError"
+
+
+@pytest.mark.parametrize("text", ["", "hello\n"])
+def test_what_shows_no_job_is_not_called_healthy(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(text)
+    told = forensics.render(analyze([path]), "console")
+    assert "HEALTHY" not in told
+    assert "? NOTHING FOUND   hypothesis" in told
+    assert "No failure was found" in told

@@ -141,10 +141,12 @@ def _columns() -> int:
 
 def _headline(view: View, width: int) -> list[Line]:
     top = Text()
-    top.append(f" {view.mark} {view.status.upper()} ", STATUS_STYLE.get(view.status, "bold"))
+    unseen = view.status == "healthy" and view.mark == "?"
+    word = "NOTHING FOUND" if unseen else view.status.upper()
+    top.append(f" {view.mark} {word} ", STATUS_STYLE.get("unknown" if unseen else view.status, "bold"))
     if view.category not in ("none", view.status):
         top.append(f"  {view.category}", "bold")
-    if view.status != "healthy":
+    if view.status != "healthy" or unseen:
         top.append("  ")
         top.append(view.confidence, LEVEL_STYLE.get(view.confidence, ""))
     return [*top.lines(width), *Text(view.title, "bold").lines(width)]

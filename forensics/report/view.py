@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from forensics.model.verdict import Incident
+from forensics.model.verdict import Confidence, Incident
 from forensics.report import answer, failures, machine, ranks
 from forensics.report.blocks import Paragraph, ReproOffer, Section, View
 from forensics.report.naming import STATUS_MARKS, Names
@@ -49,7 +49,8 @@ def view(incident: Incident, repro: ReproOffer | None = None) -> View:
     status = incident.status.value
     return View(
         status=status,
-        mark=STATUS_MARKS.get(status, "?"),
+        # no failure, and no sign of a job at work: no tick
+        mark="?" if status == "healthy" and verdict.confidence is Confidence.HYPOTHESIS else STATUS_MARKS.get(status, "?"),
         category=verdict.category.value,
         title=one_line(verdict.title, 300),
         confidence=verdict.confidence.value,

@@ -193,7 +193,8 @@ def _alternatives(judgement: Judgement, findings: Sequence[Finding]) -> tuple[Al
 
 def healthy(evidence: Sequence[Evidence], why: str, confidence: Confidence = Confidence.SUPPORTED) -> Verdict:
     """Nothing failed; a hypothesis where nothing shows that the job worked either."""
-    return Verdict(Category.NONE, "Nothing failed", why, confidence, evidence=tuple(evidence))
+    title = "No failure was found" if confidence is Confidence.HYPOTHESIS else "Nothing failed"
+    return Verdict(Category.NONE, title, why, confidence, evidence=tuple(evidence))
 
 
 def unread(why: str) -> Verdict:
