@@ -1,0 +1,41 @@
+"""Prefixes that no dialect describes, learnt from tracebacks."""
+
+from __future__ import annotations
+
+from forensics.ingest.learned import learn
+from forensics.ingest.lines import LineMaker
+
+SHIPPED = [
+    "job-7f/step-1 :: epoch 1 loss 0.5",
+    "job-7f/step-1 :: Traceback (most recent call last):",
+    'job-7f/step-1 ::   File "/app/train.py", line 12, in <module>',
+    "job-7f/step-1 ::     main()",
+    'job-7f/step-2 ::   File "/app/train.py", line 7, in main',
+    "job-7f/step-2 ::     save()",
+    "job-7f/step-2 :: OSError: [Errno 28] No space left on device",
+]
+
+
+def test_the_prefix_of_frames_comes_off_every_line_whatever_its_numbers() -> None:
+    maker = LineMaker(0, sample=SHIPPED)
+    for number, text in enumerate(SHIPPED, 1):
+        maker.add(number, text)
+    assert [line.text for line in maker.lines][-3:] == [
+        '  File "/app/train.py", line 7, in main',
+        "    save()",
+        "OSError: [Errno 28] No space left on device",
+    ]
+    assert maker.lines[0].raw == SHIPPED[0]
+
+
+def test_a_heading_before_tracebacks_is_no_prefix() -> None:
+    frame = '  File "/app/a.py", line 1, in f'
+    assert learn(["worker 1 failed: Traceback (most recent call last):", frame] * 3) is None
+
+
+def test_rulers_of_exception_groups_are_no_prefix() -> None:
+    assert learn(['  |   File "/app/a.py", line 1, in f', '  |   File "/app/a.py", line 2, in g']) is None
+
+
+def test_one_frame_alone_teaches_nothing() -> None:
+    assert learn(['note:   File "/app/a.py", line 1, in f']) is None
