@@ -86,7 +86,7 @@ _AT = Lazy(
     r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
 )
 _STATUS = Lazy(
-    r"^\s*(?:[\d.]{6,20} [A-Z] )?(?:Error: )?(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL) error(?:: .+)?)\s*$"
+    r"^\s*(?:[\d.]{6,20} [A-Z] )?(?:Error: (?:[a-z ]{1,100} )?)?(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL) error(?:: .+)?)\s*$"
 )
 _OPERATION = Lazy(r"ggml_\w{1,20}_compute_forward: (\w{1,60}) failed")
 _ABORT = Lazy(r"^\s*(?P<file>[^:\s]{1,400}\.(?:c|cc|cpp|cu|cuh|m|h|hpp)):(?P<line>\d+): (?P<message>.+)$")

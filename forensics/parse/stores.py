@@ -145,6 +145,7 @@ _TABLE = Table(
         ),
         _row("deepep", "DeepEP timeout", r"(?P<message>DeepEP timeout.*)$"),
         _row("deepep", "DeepEP error", r"(?P<message>DeepEP error.*)$"),
+        _row("bootstrap", "Error fetching prefill parallel info from bootstrap", "", "ERROR"),
         _row("mooncake", "Failed to open segment", "", "ERROR"),
         _row("mooncake", "Process failed for slice", "", "ERROR"),
         _row("rpc", "RPC call to ", r"(?P<message>RPC call to (?P<operation>\w{1,80}) timed out\.?)"),

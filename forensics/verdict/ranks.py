@@ -16,7 +16,7 @@ from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
-_SAYS = Pattern(r"\b[Rr]ank[ =:#]{1,3}(\d{1,6})\b")
+_SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank[ =:#]{1,3}(\d{1,6})\b")
 #: lines in which a program says who it is
 _IS = Pattern(
     r"\bLOCAL_RANK: (\d{1,6})\b|\b(?:GLOBAL_RANK|[Gg]lobal rank): (\d{1,6})\b"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
 from forensics.model.verdict import CausalRole
@@ -34,7 +35,7 @@ _HARD = Pattern(
 
 
 #: a scheduler's word that it ended the job itself
-_ENDED = re.compile(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled")
+_ENDED = pattern_of(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled")
 
 
 @draft
@@ -78,7 +79,8 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
     warned = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value == "communication"]
     warned.sort(key=lambda g: not any(_HARD.search(text) for text in g.first.texts))
-    printed.sort(key=lambda g: g.first.torn)  # a torn traceback says nothing beside words
+    torn = [g for g in printed if g.first.torn]  # says nothing beside words
+    printed = [g for g in printed if not g.first.torn]
     exits = [g for g in free if g.first.weight == 1]
     deadly = [
         g for g in exits if (g.first.type and _DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])
@@ -89,7 +91,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     own = [g for g in conditional if g.first.weight >= 3 and g.first.inner is None]
     cascades = [g for g in own if g.first.role is CausalRole.CASCADE or g.first.rule == "handled"]
     # What a library warned of before its connections broke is nearer to the cause than the broken connection.
-    classes = (hard, wrapped, deadly, cascades, printed, own, warned, conditional)
+    classes = (hard, wrapped, deadly, cascades, printed, own, warned, conditional, torn)
     for choice in classes:
         if choice:
             return choice[0], choice[0].first.outside

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.record import draft, field
@@ -37,6 +38,8 @@ _WEIGHT = {
 
 #: "Last error:" of NCCL >= 2.14 inside c10d's message
 _LAST_ERROR = Pattern(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTILINE)
+#: headings that only say that a traceback follows
+_GENERIC = pattern_of(r"exception|traceback|^\W*$", re.IGNORECASE)
 _EXCEPTION = Pattern(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
 #: how far apart two tellings of one crash can stand, in lines
 _NEAR = 4_000
@@ -64,6 +67,7 @@ _KIND = {
     EventKind.COLLECTIVE_TIMEOUT: "collective_timeout",
     EventKind.HARDWARE: "hardware",
     EventKind.OOM_KILL: "oom_kill",
+    EventKind.STACK: "python",
     EventKind.MESSAGE: "message",
     EventKind.COMMUNICATION: "message",
     EventKind.LAUNCHER: "exit",
@@ -142,6 +146,8 @@ class Sighting:
 def sight(event: Event) -> Sighting | None:
     """A sighting, or None for events that are no failures (lifecycle, stacks, collective states, warnings)."""
     weight = _WEIGHT.get(event.kind)
+    if event.kind is EventKind.STACK and event.parser == "python" and event.fields.get("complete") is False:
+        weight = 2  # frames of a traceback that the log cuts at both ends
     if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown_requested" and event.type:
         weight = 0
     if weight is None:
@@ -174,6 +180,7 @@ def sight(event: Event) -> Sighting | None:
         seen.rank = seen.rank or chain.rank
         seen.time = seen.time if seen.time is not None else chain.time
         if seen.torn:
+            seen.message = seen.root_message = "" if _GENERIC.search(seen.heading) else seen.heading
             seen.weight = 2  # torn before its exception: it says where, whatever else was printed says what
     elif event.stacks:
         seen.frames = _crashing(event.stacks).frames
@@ -229,7 +236,7 @@ def own_words(message: str) -> str:
 
 @lru_cache(maxsize=1)
 def _work() -> re.Pattern[str]:
-    return re.compile("|".join(table("verdict/progress")["working"]))
+    return pattern_of("|".join(table("verdict/progress")["working"]))
 
 
 def is_work_text(text: str) -> bool:
@@ -248,7 +255,7 @@ def _own_span(event: Event) -> Span:
 def _crashing(stacks: tuple[StackTrace, ...]) -> StackTrace:
     """The crashing thread's stack: the one called current, else the first that has frames."""
     with_frames = [stack for stack in stacks if stack.frames] or list(stacks)
-    return next((s for s in with_frames if s.thread and re.search("current|crash", s.thread, re.I)), with_frames[0])
+    return next((s for s in with_frames if s.thread and pattern_of("current|crash", re.I).search(s.thread)), with_frames[0])
 
 
 def same_process(one: Sighting, other: Sighting) -> bool:

@@ -14,11 +14,20 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
 from forensics.parse.python.body import quotes_next, remote_frames, user_code
 from forensics.parse.python.lanes import Item, Lane
-from forensics.parse.python.shapes import EXCEPTION_NAME, HEADER, Kind, indented_raise, raised, raised_name
+from forensics.parse.python.shapes import (
+    EXCEPTION_NAME,
+    HEADER,
+    Kind,
+    indented_raise,
+    looks_raised,
+    raised,
+    raised_name,
+)
 
 #: lines a message may have, and lines of others that a stack without its exception line may be interrupted by
 MESSAGE_LINES, NOISE_LINES = 400, 40
@@ -40,7 +49,7 @@ class Block:
 
 
 #: what starts something new at the margin of a lane that names no writer
-_STARTS = re.compile(
+_STARTS = pattern_of(
     r"(?:ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\b ?[:\[|(-]|\d{4}-\d\d-\d\d[ T]|\[\d{4}-\d\d-\d\d|\[rank\d|\[default\d"
     r"|[IWEF]\d{4} \d\d:|\[[IWE] |srun: |slurmstepd: |Killed\b|Process [\w:.-]{1,80}:$|Exception ignored|Exception in thread"
     r"|terminate called|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted"
@@ -191,7 +200,7 @@ class _Walker:
             self.frame = item
             return
         flat = self.frame is not None and self.frame.line.text[:1] == "F"
-        if flat and self.is_next(item) and kind in (Kind.TEXT, Kind.RAISED, Kind.CODE):
+        if flat and self.is_next(item) and kind in (Kind.TEXT, Kind.RAISED, Kind.CODE) and not looks_raised(text):
             self.add(item)
             self.frame, self.code = None, text
             return

@@ -36,6 +36,7 @@ from forensics.parse.python.shapes import (
     indented_raise,
     kind_of,
     link_of,
+    looks_raised,
     raised,
     raised_name,
     repeats,
@@ -202,7 +203,7 @@ def read_body(texts: tuple[str, ...]) -> tuple[Raised, ...]:
             _carets(reader, text)
         elif kind is Kind.CODE and reader.open.frames and indented_raise(reader.open.frames[-1].code or "", text):
             _raise_line(reader, text.strip(), at)
-        elif reader.awaiting_code and (kind is Kind.CODE or flat) and reader.open.frames:
+        elif reader.awaiting_code and (kind is Kind.CODE or (flat and not looks_raised(text))) and reader.open.frames:
             _code(reader, text)
             if flat:
                 reader.awaiting_code = False
