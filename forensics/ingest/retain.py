@@ -17,8 +17,10 @@ from forensics.ingest.wants import Wants
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
 _LONG, _DEEP = 300, 160
+#: of a template seen so often every fourth copy is asked for its rank
+_FLOOD = 1024
 #: of a marked line its first bytes are compared
-_COMPARED = 400
+_COMPARED = 240
 #: lines that are compared at once, more and more where all was known: in a crash loop each frame is a hit
 _AHEAD = (16, 1024)
 #: bytes before the end of what is known, in which a frame is still looked at: its stack may go on behind
@@ -60,6 +62,7 @@ class Retainer:
         self._end_at = -1  # its offset in the buffer, -1 where it is not there
         self._owed = 0  # lines below this number are kept as they come
         self._kept_of = [0] * len(wants.windows)
+        self._reach: dict[int, tuple[int, int, int]] = {}  # template -> what its literals ask for together
 
     def feed(
         self, buf: bytearray, low: int, base: int, cut: int, line: int, hits: list[tuple[int, int]], final: bool
@@ -70,41 +73,41 @@ class Retainer:
         line there): short of `cut` where a block runs on behind it and `final` is False.
         """
         self._resume(buf, base, cut, line)
-        windows, is_frame, fold, counts = self._windows, self._is_frame, self.fold, self.fold.counts
+        is_frame, fold, counts = self._is_frame, self.fold, self.fold.counts
         ahead = _AHEAD[0]
         rfind, find = buf.rfind, buf.find
         place = _Place(buf, base, line)
         known_until, known_line = base, line  # what lies before it was compared, and is known
         dropped: dict[int, tuple[int, int, int]] = {}
-        stop = base
-        index, total = 0, len(hits)
-        while index < total:
-            end, which = hits[index]
-            index += 1
+        stop = base - 1
+        for index, (end, which) in enumerate(hits):
             position = base + end
-            start = rfind(b"\n", stop, position) + 1 or base
+            if position <= stop:
+                continue  # one more literal in the same line
+            start = rfind(b"\n", stop if stop > base else base, position) + 1 or base
             stop = find(b"\n", position, cut)
             if stop < 0:
                 stop = cut
             if is_frame[which] and start < known_until - _SAFE:
                 continue
-            before, after = windows[which]
-            while index < total and base + hits[index][0] <= stop:  # more literals in the same line
-                end, which = hits[index]
-                index += 1
-                if windows[which] != (before, after):
-                    before, after = max(before, windows[which][0]), max(after, windows[which][1])
             size = stop - start
             text = bytes(buf[start:stop] if size < _COMPARED else buf[start : start + _COMPARED])
-            behind = stop - base - end
-            if (size > _LONG and position - start > _DEEP and behind > 2) or (behind > _LONG and after >= _BLOCK_LINES):
-                # amid a long text (a request, a dump): a quotation, of which the line is enough
-                text, before, after = b"quoted: " + self._literals[which], 0, 0
+            if size > _LONG and position - start > _DEEP and stop - position > 2:
+                text = b"quoted: " + self._literals[which]  # amid a long text (a request, a dump)
             template = hash(text.translate(None, DIGITS))
             seen = counts.get(template, 0) + 1
             if seen > 1 or len(counts) < MOST_TEMPLATES:
                 counts[template] = seen
-            is_known = seen > COPIES and not fold.is_new(template, text, bytes(buf[base + end : base + end + 24]))
+            if template in self._reach:
+                before, after, last = self._reach[template]
+            else:
+                before, after, last = self._reach_of(hits, index, base, stop, text)
+                if len(self._reach) < MOST_TEMPLATES:
+                    self._reach[template] = (before, after, last)
+            is_known = seen > COPIES and (
+                (seen > _FLOOD and seen & 3 != 0)
+                or not fold.is_new(template, text, bytes(buf[position : position + 24]))
+            )
             if after < _BLOCK_LINES:
                 if is_known:
                     dropped[template] = (start, stop, -1)
@@ -143,10 +146,26 @@ class Retainer:
                 fold.learn(body)
             number = place.of(start)
             fold.keep(template, number)
-            self._kept_of[which] += 1
-            self._keep(buf, low, cut, start, number, before, after, self._kept_of[which])
+            self._kept_of[last] += 1
+            self._keep(buf, low, cut, start, number, before, after, self._kept_of[last])
         self._drop(buf, cut, dropped, line, base)
         return cut, place.of(cut)
+
+    def _reach_of(
+        self, hits: list[tuple[int, int]], index: int, base: int, stop: int, text: bytes
+    ) -> tuple[int, int, int]:
+        """(lines before, lines after, last literal) that the hits of one line ask for together; `index` is its first."""
+        before = after = 0
+        last = hits[index][1]
+        behind = 0
+        while index < len(hits) and base + hits[index][0] <= stop:
+            end, last = hits[index]
+            index += 1
+            before, after = max(before, self._windows[last][0]), max(after, self._windows[last][1])
+            behind = stop - base - end
+        if text.startswith(b"quoted: ") or (behind > _LONG and after >= _BLOCK_LINES):
+            return 0, 0, last  # the line holds it all
+        return before, after, last
 
     def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], line: int, base: int) -> None:
         """Hands on the latest copies that were not kept: (offset, end of the line, lines after it or -1)."""
