@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import forensics
 from forensics.errors import ForensicsError, UsageError
-from forensics.model.verdict import Category, Incident
+from forensics.model.verdict import Category, Incident, Status
 from forensics.pipeline import analyze
 
 
@@ -108,3 +109,12 @@ def test_what_shows_no_job_is_not_called_healthy(tmp_path: Path, text: str) -> N
     assert "HEALTHY" not in told
     assert "? NOTHING FOUND   hypothesis" in told
     assert "No failure was found" in told
+
+
+def test_a_log_that_ends_in_the_middle_of_its_archive_is_not_called_healthy(tmp_path: Path) -> None:
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(gzip.compress(("step 1 loss 2.5\n" * 4000 + LOG).encode())[:-60])
+    incident = analyze([path])
+    assert incident.primary is None
+    assert incident.status is Status.UNKNOWN
+    assert "not read to its end" in incident.verdict.explanation

@@ -61,6 +61,12 @@ def judge(
     return _incident(chosen, analyses, intake, events, facts, findings, contradictions, quotes)
 
 
+def _torn(intake: Intake) -> str:
+    """Why a source was not read to its end; "" where all that were opened were."""
+    opened = {source.name for source in intake.sources}
+    return next((f"{one.name} was not read to its end: {one.why}" for one in intake.skipped if one.name in opened), "")
+
+
 def _inside(findings: Sequence[Finding], runs: Sequence[object], place: int) -> list[Finding]:
     """The findings of one run: those with evidence between its first line and the next run's."""
     if len(runs) == 1:
@@ -93,9 +99,9 @@ def _incident(
         None,
     )
     status = chosen.status
-    if primary is None and blind is not None:
+    if primary is None and (why := blind.text if blind is not None else _torn(intake)):
         # What was not read cannot be called healthy.
-        status, verdict = Status.UNKNOWN, explain.unread(blind.text)
+        status, verdict = Status.UNKNOWN, explain.unread(why)
         against: Sequence[Contradiction] = ()
     elif primary is None:
         verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence)
