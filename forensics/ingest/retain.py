@@ -17,7 +17,7 @@ from forensics.ingest.wants import Wants
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
 _LONG, _DEEP = 300, 160
-#: of a template seen so often every fourth copy is asked for its rank
+#: of a template seen so often every fourth copy is looked at
 _FLOOD = 1024
 #: of a marked line its first bytes are compared
 _COMPARED = 240
@@ -73,7 +73,7 @@ class Retainer:
         line there): short of `cut` where a block runs on behind it and `final` is False.
         """
         self._resume(buf, base, cut, line)
-        is_frame, fold, counts = self._is_frame, self.fold, self.fold.counts
+        is_frame, reaches, fold, counts = self._is_frame, self._reach, self.fold, self.fold.counts
         ahead = _AHEAD[0]
         rfind, find = buf.rfind, buf.find
         place = _Place(buf, base, line)
@@ -98,16 +98,15 @@ class Retainer:
             seen = counts.get(template, 0) + 1
             if seen > 1 or len(counts) < MOST_TEMPLATES:
                 counts[template] = seen
-            if template in self._reach:
-                before, after, last = self._reach[template]
-            else:
-                before, after, last = self._reach_of(hits, index, base, stop, text)
-                if len(self._reach) < MOST_TEMPLATES:
-                    self._reach[template] = (before, after, last)
-            is_known = seen > COPIES and (
-                (seen > _FLOOD and seen & 3 != 0)
-                or not fold.is_new(template, text, bytes(buf[position : position + 24]))
-            )
+            reach = reaches.get(template)
+            if reach is None:
+                reach = self._reach_of(hits, index, base, stop, text)
+                if len(reaches) < MOST_TEMPLATES:
+                    reaches[template] = reach
+            before, after, last = reach
+            if seen > _FLOOD and seen & 3 and after < _BLOCK_LINES:
+                continue
+            is_known = seen > COPIES and not fold.is_new(template, text, bytes(buf[position : position + 24]))
             if after < _BLOCK_LINES:
                 if is_known:
                     dropped[template] = (start, stop, -1)
