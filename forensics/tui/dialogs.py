@@ -60,7 +60,14 @@ class Keys(ModalScreen[None]):
         width: 76; max-width: 96%; height: auto; max-height: 90%; background: $surface; border: round $primary; padding: 0 1;
     }
     """
-    BINDINGS: list[BindingType] = [Binding("escape,q,question_mark", "dismiss", "Close")]
+    BINDINGS: list[BindingType] = [
+        Binding("escape,q,question_mark", "dismiss", "Close"),
+        Binding("j", "scroll('down')", show=False),
+        Binding("k", "scroll('up')", show=False),
+        Binding("space", "scroll('page_down')", show=False),
+        Binding("g", "scroll('home')", show=False),
+        Binding("G", "scroll('end')", show=False),
+    ]
 
     def __init__(self, groups: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
         super().__init__()
@@ -75,5 +82,10 @@ class Keys(ModalScreen[None]):
             grid.add_row(Text(title, "bold underline"), "")
             for key, does in rows:
                 grid.add_row(Text("  " + key), Text(does))
-        with VerticalScroll():
+        with VerticalScroll() as box:
+            box.border_subtitle = "j k scroll · esc closes"
             yield Static(grid)
+
+    def action_scroll(self, where: str) -> None:
+        """The keys that move elsewhere move here too: a small terminal shows half of the list."""
+        getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)

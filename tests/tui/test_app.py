@@ -210,6 +210,9 @@ def test_keys_are_told_and_frames_open(app: Make) -> None:
             await pilot.press("question_mark")
             await pilot.pause()
             assert isinstance(it.screen, Keys)
+            await pilot.press("G")
+            await pilot.pause()
+            assert it.screen.query_one("VerticalScroll").scroll_y > 0
             await pilot.press("escape")
             await pilot.press("4")
             before = text_of(it, "#path-page-text")
