@@ -76,7 +76,7 @@ def hardware(incident: Incident, names: Names) -> Section | None:
         items.append(
             Item(
                 one_line(head, 160) + (f" on {one_line(where, 80)}" if where else ""),
-                detail=visible(" ".join(filter(None, (row.meaning, row.action)))),
+                detail=visible("; ".join(filter(None, (row.meaning.rstrip(" .;"), row.action)))),
                 place=names.place(row.evidence[0].span) if row.evidence else "",
             )
         )

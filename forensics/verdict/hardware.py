@@ -45,7 +45,8 @@ def rows(events: Sequence[Event], quotes: Quotes) -> tuple[HardwareRow, ...]:
         fault = fault_of(event) if event.kind is EventKind.HARDWARE else None
         if fault is None:
             continue
-        key = (fault.kind, fault.code, fault.device)
+        # 0000:3b:00 and 0000:3b:00.0 are one GPU: its Xid lines leave the function out
+        key = (fault.kind, fault.code, fault.device.removesuffix(".0") if fault.device else None)
         if key in found:
             continue
         known = _xids().get(fault.code, {}) if fault.kind == "xid" and fault.code is not None else {}
