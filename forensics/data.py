@@ -14,7 +14,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def root() -> Path:
     return Path(base())
 
 
+@cache
 def base() -> str:
     """`root` as text: pathlib takes longer to import than a small log to analyse."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -99,7 +100,7 @@ def compiled(key: str, stamp: str, build: Callable[[], Any], *, shipped: bool = 
     name = _file_name(key)
     value = _load(os.path.join(_compiled_folder(), name), "installed") if shipped and _is_installed() else None
     if value is None:
-        path = os.path.join(cache_folder(), name)
+        path = os.path.join(cache_folder(), f"{_checkout()}.{name}" if shipped else name)
         value = _load(path, stamp, mine=True)
         if value is None:
             value = [build()]
@@ -151,12 +152,19 @@ def _below(path: str, top: str) -> str:
     return os.path.relpath(path, top).replace(os.sep, "/")
 
 
+@cache
 def _is_installed() -> bool:
     return os.path.basename(base()) == "_data" and os.path.isdir(_compiled_folder())
 
 
 def _compiled_folder() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "_compiled")
+
+
+@cache
+def _checkout() -> str:
+    """Tells the files of one checkout from those of another: both are used in turn, and neither takes the other's place."""
+    return _digest(base())[:16]
 
 
 def _digest(text: str) -> str:
@@ -167,13 +175,41 @@ def _digest(text: str) -> str:
     return f"{zlib.crc32(content):08x}{zlib.adler32(content):08x}{len(content):x}"
 
 
+def read_own(path: str) -> bytes:
+    """A file that nobody else could have written; b"" where there is none."""
+    try:
+        if not _only_mine(path):
+            return b""
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def write_own(path: str, content: bytes) -> None:
+    """Writes a cache file in one step; a cache that cannot be written is done without."""
+    draft = f"{path}.{os.getpid()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise
+    except OSError:
+        return
+
+
 def _load(path: str, stamp: str, *, mine: bool = False) -> list[Any] | None:
     """[value] of a compiled file of this format and stamp, else None. mine: only where nobody else could have written it."""
     try:
         if mine and not _only_mine(path):
             return None
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        with open(path, "rb") as file:
+            content = json.loads(file.read())
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(content, list) or len(content) != 3 or content[:2] != [FORMAT, stamp]:
@@ -191,19 +227,8 @@ def _only_mine(path: str) -> bool:
 
 
 def _store(path: str, stamp: str, value: list[Any]) -> None:
-    """Writes a cache file in one step; a cache that cannot be written is done without."""
-    import tempfile
-
     try:
-        where = os.path.dirname(path)
-        os.makedirs(where, mode=0o700, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=where, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump([FORMAT, stamp, value[0]], file, separators=(",", ":"))
-            os.replace(draft, path)
-        except BaseException:
-            os.unlink(draft)
-            raise
-    except (OSError, ValueError, TypeError):
+        content = json.dumps([FORMAT, stamp, value[0]], separators=(",", ":"))
+    except (ValueError, TypeError):
         return
+    write_own(path, content.encode("utf-8", "surrogatepass"))

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from forensics.callpath.owners import owner_of
 from forensics.callpath.words import launched
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.knowledge import Facts, KernelName
 from forensics.model.source import Span
@@ -23,12 +23,12 @@ _OP_CALL = Pattern(
 #: what a library's functions around its kernels begin with
 _HELPERS = ("_", "<", "get_", "gen_", "run", "build", "load", "begin_", "init_")
 _SAID = (
-    re.compile(r"\b(Batch(?:Prefill|Decode)\w+Kernel)\b"),
-    re.compile(r"\b([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"),
-    re.compile(r"\b(Batch\w+|Single\w+(?:Prefill|Decode)\w*)(?:::(\w+)|(?= failed with error))"),
-    re.compile(r"\b[Kk]ernel(?:[ _][Nn]ame)?\s*[:=]\s*[\"'`]?([A-Za-z_][\w:<>~]{5,300})"),
-    re.compile(r"\b[Kk]ernel [\"'`]([A-Za-z_][\w:<>~]{5,300})[\"'`]"),
-    re.compile(r"'([a-z_]\w+::[a-z_]\w+)'"),
+    pattern_of(r"\b(Batch(?:Prefill|Decode)\w+Kernel)\b"),
+    pattern_of(r"\b([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"),
+    pattern_of(r"\b(Batch\w+|Single\w+(?:Prefill|Decode)\w*)(?:::(\w+)|(?= failed with error))"),
+    pattern_of(r"\b[Kk]ernel(?:[ _][Nn]ame)?\s*[:=]\s*[\"'`]?([A-Za-z_][\w:<>~]{5,300})"),
+    pattern_of(r"\b[Kk]ernel [\"'`]([A-Za-z_][\w:<>~]{5,300})[\"'`]"),
+    pattern_of(r"'([a-z_]\w+::[a-z_]\w+)'"),
 )
 
 
@@ -70,7 +70,7 @@ def _symbol(texts: Sequence[str], frames: Sequence[Frame], facts: Facts, spans: 
         or next((found for frame in innermost if (found := _library(frame))), None)
     )
     use = next((use for use in facts.families if any(span.overlaps(use.span) for span in spans)), None)
-    if name is None and use is not None and re.fullmatch(r"[\w:.]{6,}", use.via):
+    if name is None and use is not None and pattern_of(r"[\w:.]{6,}").fullmatch(use.via):
         name = use.via
     if name is None:
         return None

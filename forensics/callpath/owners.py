@@ -6,10 +6,10 @@ File "/usr/local/lib/python3.12/dist-packages/flashinfer/fused_moe/core.py", lin
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
@@ -23,21 +23,21 @@ _NATIVE_FILE = Pattern(r"\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp|inl|S|rs|go|pyx)$")
 #: the first symbol namespace of a native function, where neither file nor module is known
 _NAMESPACES = (
     (
-        re.compile(r"^(?:_ZN\d+)?(?:c10d?|at|torch|caffe2|xla|tsl|absl|tensorflow|mlir|llvm)(?:::|\d)|^THP|^torch_"),
+        pattern_of(r"^(?:_ZN\d+)?(?:c10d?|at|torch|caffe2|xla|tsl|absl|tensorflow|mlir|llvm)(?:::|\d)|^THP|^torch_"),
         Owner.FRAMEWORK,
     ),
-    (re.compile(r"^(?:tensorrt_llm|llama_|ggml_|_ZN\d+llama_|sglang::)"), Owner.ENGINE),
+    (pattern_of(r"^(?:tensorrt_llm|llama_|ggml_|_ZN\d+llama_|sglang::)"), Owner.ENGINE),
     (
-        re.compile(r"^(?:flashinfer|cutlass|cublas|cudnn|nccl|rccl|ncclComm|nvshmem|deep_ep|vllm::|sgl_)"),
+        pattern_of(r"^(?:flashinfer|cutlass|cublas|cudnn|nccl|rccl|ncclComm|nvshmem|deep_ep|vllm::|sgl_)"),
         Owner.KERNEL_LIBRARY,
     ),
     (
-        re.compile(
+        pattern_of(
             r"^(?:cudart|cudaLaunch|hip[A-Z]|_Py|Py[A-Z_]|__libc|__GI_|raise$|abort$|gsignal|__kernel_rt|ucs_|clone|start_thread|std::)"
         ),
         Owner.RUNTIME,
     ),
-    (re.compile(r"^(?:cu[A-Z]\w+$|_nv\d+rm|os_|nv_|rm_|hsa_)"), Owner.DRIVER),
+    (pattern_of(r"^(?:cu[A-Z]\w+$|_nv\d+rm|os_|nv_|rm_|hsa_)"), Owner.DRIVER),
 )
 
 

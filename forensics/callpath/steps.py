@@ -14,6 +14,7 @@ from forensics.callpath.owners import owner_of
 from forensics.callpath.stages import draft_words, is_model_file, stages_of
 from forensics.callpath.words import called, dull, function_words, launched, model_label, path_label
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.knowledge import KernelName
 from forensics.model.stack import Frame
@@ -141,7 +142,7 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
 
 def _native(function: str) -> str:
     """A C++ function without its arguments, template parameters and outer namespaces."""
-    bare = re.sub(r"\(.*|<.*|\+0x.*", "", function).strip() or function
+    bare = pattern_of(r"\(.*|<.*|\+0x.*").sub("", function).strip() or function
     return "::".join(bare.split("::")[-2:])[:80]
 
 

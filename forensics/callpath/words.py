@@ -5,11 +5,11 @@ trtllm_fp4_block_scale_routed_moe -> "trtllm routed MoE"     hidden = self.mlp(x
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from forensics.callpath.stages import draft_word, draft_words
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.stack import Frame
 
@@ -47,7 +47,7 @@ def function_words(function: str) -> str:
         return exact
     words = _labels()["words"]
     kept: list[str] = []
-    for part in re.split(r"_+", name.strip("_").lower()):
+    for part in pattern_of(r"_+").split(name.strip("_").lower()):
         if part in words:
             kept.append(words[part])
         elif not _DTYPE.match(part):
@@ -71,7 +71,7 @@ def called(frame: Frame) -> str | None:
             name = str(made[1])
             return name.lower() if name.lower() in draft_words() else name
         for match in _CALL.finditer(text):
-            name = re.sub(r"\[[^\]]*\]", "", str(match[1])).rsplit(".", 1)[-1]
+            name = pattern_of(r"\[[^\]]*\]").sub("", str(match[1])).rsplit(".", 1)[-1]
             if name not in _ignored() and name not in dull() and len(name) > 1:
                 return name.strip("_")
     return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from forensics.cli.output import colored, emit, let_go_of_stdout
 from forensics.errors import ExitCode, UsageError
+from forensics.ingest.compiled import keep
 from forensics.report import render
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def report(
         emit(text.encode("utf-8", "replace"), output)
     except BrokenPipeError:  # `… | head`: the reader had enough, the verdict stands
         let_go_of_stdout()
+    keep()
     return code
 
 

@@ -11,11 +11,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from forensics import data
+from forensics.ingest.compiled import pattern_of
 
 #: prefixes stack (compose, Kubernetes, engine, level, rank), but never deeper than this
 _DEEPEST = 7
 _HINT_REACH = 160
-_ALIAS = re.compile(r"_\d$")
+_ALIAS = pattern_of(r"_\d$")
 #: groups that name a rank
 _RANK_GROUPS = frozenset(("axes", "rank", "local_rank"))
 #: an outer stamp stays: every line has it, and it is one clock; everything else is known best by the innermost
@@ -57,7 +58,7 @@ class Dialect:
     def match(self, text: str, at: int) -> re.Match[str] | None:
         """The prefix at position `at`, compiled on first use."""
         if self._compiled is None:
-            self._compiled = re.compile(self.regex)
+            self._compiled = pattern_of(self.regex)
         return self._compiled.match(text, at)
 
     def groups(self) -> tuple[tuple[int, str], ...]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, AnyStr, Generic
 
+from forensics.ingest.compiled import pattern_of
+
 
 class Pattern(Generic[AnyStr]):
     """Like `re.Pattern`, with the methods that are used here. needles: lower-case words of which every match holds one."""
@@ -24,7 +26,7 @@ class Pattern(Generic[AnyStr]):
         """On first use: compiles, and puts the compiled pattern's methods in place."""
         if name.startswith("_"):
             raise AttributeError(name)
-        compiled = re.compile(self._source, self._flags)
+        compiled = pattern_of(self._source, self._flags)
         for method in ("match", "search", "fullmatch", "findall", "sub", "split"):
             if method not in self.__dict__:
                 setattr(self, method, getattr(compiled, method))
@@ -39,7 +41,7 @@ class Pattern(Generic[AnyStr]):
             if not any(needle in low for needle in needles):
                 return None
             if not compiled:
-                compiled.append(re.compile(self._source, self._flags))
+                compiled.append(pattern_of(self._source, self._flags))
             return compiled[0].search(text, *bounds)
 
         return search

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model import Event
 from forensics.model.record import record
@@ -36,7 +37,7 @@ class Engine:
 def engines() -> tuple[Engine, ...]:
     """The engines of the table."""
     return tuple(
-        Engine(row["name"], row["title"], row["weight"], re.compile(row["pattern"]), tuple(row.get("wraps", ())))
+        Engine(row["name"], row["title"], row["weight"], pattern_of(row["pattern"]), tuple(row.get("wraps", ())))
         for row in table("facts/engines")["engine"]
     )
 

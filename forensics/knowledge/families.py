@@ -13,6 +13,7 @@ from typing import Any
 
 from forensics.data import table
 from forensics.errors import UsageError
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.knowledge.architectures import parse_target
 from forensics.knowledge.gpus import sms
@@ -140,9 +141,9 @@ def _symbols() -> _Symbols:
             body = re.escape(symbol).replace(r"\*", "[A-Za-z0-9_.]{0,300}")
             if not _PLAIN.match(symbol):
                 fixed = symbol.split("*")[0]
-                paths.append((fixed, re.compile(rf"(?<![A-Za-z0-9_]){body}(?![A-Za-z0-9_])"), row["id"]))
+                paths.append((fixed, pattern_of(rf"(?<![A-Za-z0-9_]){body}(?![A-Za-z0-9_])"), row["id"]))
             elif "*" in symbol:
-                whole = None if symbol.count("*") == 1 and symbol.endswith("*") else re.compile(body)
+                whole = None if symbol.count("*") == 1 and symbol.endswith("*") else pattern_of(body)
                 for head in {symbol, symbol[0].upper() + symbol[1:]}:
                     globs.append((head.split("*")[0], whole, row["id"]))
             else:

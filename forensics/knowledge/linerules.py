@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from forensics.data import table
 from forensics.ingest.anchors import Anchor
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model import LogLine, Span
 from forensics.model.record import record
@@ -33,7 +34,7 @@ _HEADS = 20_000
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return pattern_of(pattern)
 
 
 @record
@@ -160,7 +161,7 @@ def _searched(intake: Intake, indices: Iterable[int], literals: set[str]) -> dic
     found: dict[bytes, list[int]] = {}
     if not literals:
         return found
-    any_of = re.compile("|".join(re.escape(text) for text in sorted(literals)))
+    any_of = pattern_of("|".join(re.escape(text) for text in sorted(literals)))
     for index in indices:
         raw = intake.lines[index].raw
         if any_of.search(raw):

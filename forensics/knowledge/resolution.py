@@ -9,12 +9,12 @@ version above all, makes it a hypothesis.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.architectures import parse_target
 from forensics.knowledge.releases import between
 from forensics.model import Confidence, Facts
@@ -109,7 +109,7 @@ def _sm(rule: Mapping[str, Any], facts: Facts) -> bool | None:
 
 
 def _model(rule: Mapping[str, Any], facts: Facts) -> bool | None:
-    return None if not facts.model else re.search(rule["model"], facts.model) is not None
+    return None if not facts.model else pattern_of(rule["model"]).search(facts.model) is not None
 
 
 def _value(facts: Facts, name: str, component: str | None) -> str | None:
@@ -122,12 +122,12 @@ def _value(facts: Facts, name: str, component: str | None) -> str | None:
 
 def _quantization(rule: Mapping[str, Any], facts: Facts) -> bool | None:
     value = _value(facts, "quantization", "target_model")
-    return None if value is None else re.search(rule["quantization"], value) is not None
+    return None if value is None else pattern_of(rule["quantization"]).search(value) is not None
 
 
 def _algorithm(rule: Mapping[str, Any], facts: Facts) -> bool | None:
     value = _value(facts, "speculative_algorithm", None)
-    return None if value is None else re.search(rule["algorithm"], value) is not None
+    return None if value is None else pattern_of(rule["algorithm"]).search(value) is not None
 
 
 def _asked(rule: Mapping[str, Any], facts: Facts) -> bool | None:

@@ -7,10 +7,10 @@ The draft's marks are those of SGLang and vLLM: speculative workers, *_nextn, *_
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.match.subject import Subject
 from forensics.model.event import Event, EventKind
 from forensics.model.stack import Frame
@@ -45,15 +45,15 @@ class Places:
     def component(self, subject: Subject) -> str | None:
         """draft_model, target_model or None, from the frames' files and functions."""
         names = [_name(frame) for frame in subject.frames]
-        if any(re.search(_DRAFT_FRAME, name) for name in names) or "draft" in subject.text[:300].lower():
+        if any(pattern_of(_DRAFT_FRAME).search(name) for name in names) or "draft" in subject.text[:300].lower():
             return "draft_model"
-        return "target_model" if any(re.search(_TARGET_FRAME, name) for name in names) else None
+        return "target_model" if any(pattern_of(_TARGET_FRAME).search(name) for name in names) else None
 
     def phase(self, subject: Subject) -> str | None:
         """The phase its frames name, else the last one that began above and has not ended."""
         names = [_name(frame) for frame in subject.frames]
         for phase, pattern in _PHASE_FRAME:
-            if any(re.search(pattern, name) for name in names):
+            if any(pattern_of(pattern).search(name) for name in names):
                 return phase
         marks = self._marks.get(subject.span.source, [])
         last = bisect_right(marks, (subject.span.first_line, "\uffff", "\uffff"))

@@ -9,12 +9,12 @@ All texts lie joined in two strings (events, lines), so that one `find` a litera
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Rank, Span
@@ -59,7 +59,7 @@ class Joined:
         self.texts = texts
         self.whole = end.join(texts)
         self.starts = list(accumulate((len(text) + 1 for text in self.texts[:-1]), initial=0)) if self.texts else []
-        self.words = frozenset(re.findall(r"[A-Za-z0-9_]{4,}", self.whole))
+        self.words = frozenset(pattern_of(r"[A-Za-z0-9_]{4,}").findall(self.whole))
 
     def holding(self, literal: str, word: str = "", most: int = 2000) -> list[int]:
         """Indices of the texts that hold a literal, each once, at most `most`."""
@@ -116,7 +116,7 @@ class Subjects:
         if index in self._code or _is_frame(line.text):
             return None
         text = line.text[:LONGEST]
-        kind = re.match(RAISED, text)
+        kind = pattern_of(RAISED).match(text)
         return Subject(
             text=text,
             kind="line",
@@ -186,7 +186,7 @@ def frames_of(event: Event) -> Iterable[Frame]:
 
 def quotes_a_user(text: str, at: int) -> bool:
     """True where what stands at a position was probably written by a user of the service: a logged prompt or request body."""
-    return re.search(_QUOTES_A_USER, text[:at]) is not None
+    return pattern_of(_QUOTES_A_USER).search(text[:at]) is not None
 
 
 def _is_frame(text: str) -> bool:

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import re
-
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.knowledge.releases import order
 
@@ -15,7 +14,7 @@ _PART = Pattern(r"(<=|>=|==|!=|<|>)\s*(v?\d\S*)\Z")
 
 def satisfies(version: str, requirement: str) -> bool | None:
     """True where a version fulfils every comma-separated part of a requirement."""
-    if not re.match(r"v?\d", version.strip()):
+    if not pattern_of(r"v?\d").match(version.strip()):
         return None
     have = order(version)
     for part in requirement.split(","):

@@ -14,7 +14,7 @@ In: a class with annotated fields and defaults. Out: the class with slots, compa
         members: list[Span] = field(default_factory=list)
 
 A start on a small log defines more than a hundred records; the standard decorator compiles six methods for each, and its module
-loads the parser of Python. Here only `__init__` is compiled, when it is first called; the others are shared. `dataclasses.replace`,
+loads the parser of Python. Here only `__init__` is compiled, when it is called often; the others are shared. `dataclasses.replace`,
 `fields` and `asdict` work.
 """
 
@@ -40,6 +40,8 @@ class _Default:
 
 
 _ABSENT: Any = object()
+#: so many instances of a record cost as much as compiling its constructor
+_FIRST = 24
 
 
 def field(*, default_factory: Callable[[], T]) -> T:
@@ -99,12 +101,31 @@ def _getter(names: tuple[str, ...]) -> Any:
 
 
 def _first_init(cls: Any, names: tuple[str, ...], defaults: dict[str, Any], *, frozen: bool) -> Any:
-    """Compiles the real `__init__` when the first instance is made: most starts make none of most records."""
+    """Makes the first instances as it can; compiles the real `__init__` when there come more: most starts make few of most records."""
+    put, most, left = object.__setattr__, len(names), _FIRST
+    factories = {
+        name: make for name, one in defaults.items() if callable(make := getattr(one, "default_factory", None))
+    }
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
-        real = _init(names, defaults, frozen)
-        cls.__init__ = real
-        real(self, *args, **named)
+        nonlocal left
+        left -= 1
+        given = {**dict(zip(names, args, strict=False)), **named}
+        if left < 0 or len(args) + len(named) != len(given) or len(given) > most:
+            real = cls.__init__ = _init(names, defaults, frozen)
+            return real(self, *args, **named)  # type: ignore[no-any-return]
+        for name in names:
+            if name in given:
+                put(self, name, given.pop(name))
+            elif name in factories:
+                put(self, name, factories[name]())
+            elif name in defaults:
+                put(self, name, defaults[name])
+            else:
+                return _init(names, defaults, frozen)(self, *args, **named)  # type: ignore[no-any-return]
+        if given:
+            _init(names, defaults, frozen)(self, *args, **named)
+        return None
 
     return __init__
 
@@ -145,7 +166,9 @@ class _Fields:
         for name in self.names:
             default = self.defaults.get(name, dataclasses.MISSING)
             factory = getattr(default, "default_factory", None)
-            one: Any = dataclasses.field(default_factory=factory) if callable(factory) else dataclasses.field(default=default)
+            one: Any = (
+                dataclasses.field(default_factory=factory) if callable(factory) else dataclasses.field(default=default)
+            )
             one.name, one.type, one._field_type = name, self.given.get(name, Any), dataclasses._FIELD  # type: ignore[attr-defined]
             found[name] = one
         owner.__dataclass_fields__ = found  # type: ignore[attr-defined]

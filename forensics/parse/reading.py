@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Rank, Span
@@ -44,7 +45,7 @@ class Lazy:
     def compiled(self) -> re.Pattern[str]:
         """The compiled pattern."""
         if self._compiled is None:
-            self._compiled = re.compile(self.pattern, self.flags)
+            self._compiled = pattern_of(self.pattern, self.flags)
         return self._compiled
 
     def search(self, text: str) -> re.Match[str] | None:

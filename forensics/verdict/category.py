@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from forensics.callpath import is_plumbing, owner_of
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_table
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import EventKind
@@ -193,7 +194,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         if (
             row.needs_device
             and first.kind != "device_assert"
-            and not any(re.search("device-side assert(?!ions)|HSA_STATUS|cudaErrorAssert", text) for text in texts)
+            and not any(pattern_of("device-side assert(?!ions)|HSA_STATUS|cudaErrorAssert").search(text) for text in texts)
         ):
             continue
         if row.owners and (owner is None or owner.value not in row.owners):

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_table
 from forensics.ingest.pattern import Pattern
 from forensics.model.verdict import CausalRole, Finding, SignatureRole
@@ -159,4 +160,4 @@ def _about(finding: Finding, seen: Sighting) -> bool:
 
 
 def _flat(text: str) -> str:
-    return re.sub(r"\s+", "", text[:_LOOKED_AT]).lower()
+    return pattern_of(r"\s+").sub("", text[:_LOOKED_AT]).lower()

@@ -5,12 +5,12 @@ OOM on all ranks -> "An allocation on the device did not fit … All 8 ranks fai
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.model.knowledge import Facts
 from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import (
@@ -30,8 +30,8 @@ from forensics.verdict.sighting import exits as known_exits
 
 _MOST = 6
 #: one step that sets a variable is enough
-_ASSIGNMENT = re.compile(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
-_AMD = re.compile(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node)")
+_ASSIGNMENT = pattern_of(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
+_AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node)")
 
 
 @lru_cache(maxsize=1)

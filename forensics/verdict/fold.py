@@ -8,10 +8,10 @@ file and function: it is the same on every rank, in every run and after an unrel
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from forensics.callpath import is_plumbing
+from forensics.ingest.compiled import pattern_of
 from forensics.model.record import draft, field
 from forensics.model.source import Rank
 from forensics.model.stack import Frame
@@ -24,13 +24,13 @@ except ImportError:
 
 _FRAMES = 6
 _NOISE = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x"),
-    (re.compile(r"(?:/[\w.+@-]+)+/([\w.+@-]+)"), r"\1"),
-    (re.compile(r"[A-Za-z]:\\[\w\\.+@-]+"), "path"),
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "id"),
-    (re.compile(r"\b[0-9a-f]{12,}\b"), "id"),
-    (re.compile(r"\d+(?:\.\d+)*"), "N"),
-    (re.compile(r"\s+"), " "),
+    (pattern_of(r"0x[0-9a-fA-F]+"), "0x"),
+    (pattern_of(r"(?:/[\w.+@-]+)+/([\w.+@-]+)"), r"\1"),
+    (pattern_of(r"[A-Za-z]:\\[\w\\.+@-]+"), "path"),
+    (pattern_of(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "id"),
+    (pattern_of(r"\b[0-9a-f]{12,}\b"), "id"),
+    (pattern_of(r"\d+(?:\.\d+)*"), "N"),
+    (pattern_of(r"\s+"), " "),
 )
 
 
@@ -76,7 +76,7 @@ def fingerprint(kind: str, type_: str | None, message: str, frames: Sequence[Fra
 
 
 def _bare(function: str) -> str:
-    return re.sub(r"\+0x[0-9a-f]+|\(.*|<.*", "", function)[:120]
+    return pattern_of(r"\+0x[0-9a-f]+|\(.*|<.*").sub("", function)[:120]
 
 
 def fold(seen: Sequence[Sighting]) -> list[Group]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event, EventKind
 from forensics.model.record import draft, field
 from forensics.model.source import LogLine, Span
@@ -41,7 +42,7 @@ class Run:
 @lru_cache(maxsize=1)
 def _begins() -> re.Pattern[str]:
     rows = table("verdict/progress")["began"]
-    return re.compile("|".join(f"(?P<b{place}>{row})" for place, row in enumerate(rows)))
+    return pattern_of("|".join(f"(?P<b{place}>{row})" for place, row in enumerate(rows)))
 
 
 def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:

@@ -5,9 +5,9 @@ ERROR "EngineCore failed to start: Free memory â€¦" + ValueError "Free memory â€
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event
 from forensics.model.record import replace
 from forensics.verdict.join_communication import explain_communication, explain_waiting, join_watchdogs
@@ -27,6 +27,7 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     kept = _absorb_repeated(list(seen))
     kept = _join_reraised(kept)
     kept = _join_kills(kept)
+    kept = _join_step_ends(kept)
     _explain_interrupts(kept)
     kept = join_asserts(kept)
     kept = join_device_errors(kept)
@@ -40,7 +41,7 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
 
 
 def _squeezed(text: str) -> str:
-    return re.sub(r"\s+", " ", text[:4_000]).strip().lower()
+    return pattern_of(r"\s+").sub(" ", text[:4_000]).strip().lower()
 
 
 def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
@@ -131,6 +132,20 @@ def _join_kills(seen: list[Sighting]) -> list[Sighting]:
         else:
             home.add(sighting)
     return kept
+
+
+def _join_step_ends(seen: list[Sighting]) -> list[Sighting]:
+    """srun says that the step ends, slurmstepd who ended it and why, in either order: the one that knows more is the failure."""
+    said = {id(s): s.events[0].fields.get("what") for s in seen if s.kind == "exit" and s.events}
+    ends = [s for s in seen if said.get(id(s)) == "cancelled"]
+    if not ends:
+        return seen
+    for sighting in seen:
+        if said.get(id(sighting)) == "step_aborted":
+            home = min(ends, key=lambda s: abs(s.span.first_line - sighting.span.first_line))
+            home.events += sighting.events
+            home.spans += sighting.spans
+    return [s for s in seen if said.get(id(s)) != "step_aborted"]
 
 
 def _explain_interrupts(seen: list[Sighting]) -> None:

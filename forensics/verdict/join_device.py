@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.verdict import CausalRole
 from forensics.verdict.sighting import Near, Sighting, close, same_process
@@ -19,7 +20,7 @@ _ASSERT_SEEN = Pattern(
     re.I,
 )
 #: a line with which a program says that it ends itself
-_FATAL = re.compile(r"[Tt]erminating process|[Aa]borting\b|FATAL")
+_FATAL = pattern_of(r"[Tt]erminating process|[Aa]borting\b|FATAL")
 _DEVICE_PHRASES = (
     "illegal memory access",
     "misaligned address",

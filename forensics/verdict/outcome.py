@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
@@ -33,7 +34,7 @@ _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 @lru_cache(maxsize=1)
 def _ended() -> re.Pattern[str]:
-    return re.compile("|".join(table("verdict/progress")["ended"]))
+    return pattern_of("|".join(table("verdict/progress")["ended"]))
 
 
 @record
@@ -119,4 +120,4 @@ def caught(seen: Sighting, quotes: Quotes) -> bool:
         if before[0].level in ("WARNING", "WARN"):
             return True
         heading = before[0].text[:500]
-    return bool(re.match(r"\W*(?:WARNING|WARN|INFO|DEBUG)\b", heading) or _DEALT_WITH.search(heading))
+    return bool(pattern_of(r"\W*(?:WARNING|WARN|INFO|DEBUG)\b").match(heading) or _DEALT_WITH.search(heading))

@@ -15,6 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.knowledge.gpus import sms
 from forensics.knowledge.kernels.cxx import integer, read
@@ -37,7 +38,7 @@ class _Row(NamedTuple):
 def _rows(key: str, word: str) -> tuple[_Row, ...]:
     flags = re.IGNORECASE if key == "op" else 0
     return tuple(
-        _Row(re.compile(row["pattern"], flags), row[word], row.get("family"), row.get("from"))
+        _Row(pattern_of(row["pattern"], flags), row[word], row.get("family"), row.get("from"))
         for row in table("facts/kernel_ops")[key]
     )
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.ingest.pattern import Pattern
 from forensics.knowledge.linerules import LineRule, Sightings
@@ -139,7 +140,7 @@ def _is_command(words: Sequence[str], rule: LineRule) -> bool:
     if any(_PLACEHOLDER.fullmatch(word) for word in words):
         return False
     flags = sum(1 for word in words[1:] if _FLAG.match(word))
-    named = any(re.search(r"[/.\d_-]", word) for word in words[-1:])
+    named = any(pattern_of(r"[/.\d_-]").search(word) for word in words[-1:])
     return flags > 0 or (bool(rule.fields.get("bare")) and 2 <= len(words) <= 5 and named)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.linerules import LineRule, Sightings
 from forensics.knowledge.settings.commands import Command
 from forensics.model import LogLine, Setting, Span
@@ -65,7 +66,7 @@ def _all(seen: Sightings, launched: list[Command]) -> Iterator[Setting]:
 def _of_line(line: LogLine, rule: LineRule) -> Iterator[Setting]:
     """Every variable of a line that is not given as advice."""
     text = line.raw[:8_000]
-    advice = re.compile(rule.fields["advice"])
+    advice = pattern_of(rule.fields["advice"])
     for number, found in enumerate(rule.pattern.finditer(text)):
         if number >= _MAX_A_LINE:
             return
@@ -73,7 +74,7 @@ def _of_line(line: LogLine, rule: LineRule) -> Iterator[Setting]:
         exported = before.endswith(("export", "-e", "--env")) and len(before) < 40
         if before and not exported and advice.search(text[max(0, found.start() - 60) : found.start()]):
             continue
-        if re.search(r"[a-z]{3,} [a-z]{2,} \S{0,3}$", before[-60:] + " ") and not exported:
+        if pattern_of(r"[a-z]{3,} [a-z]{2,} \S{0,3}$").search(before[-60:] + " ") and not exported:
             continue  # in the middle of a sentence
         value = next((v for v in found.groups()[1:] if v is not None), "")
         yield _setting(found[1], value, Span(line.source, line.number, line.number))

@@ -10,10 +10,10 @@ network, imports), whatever the stack leads through.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from forensics.ingest.compiled import pattern_of
 from forensics.knowledge import can_run, families_for_symbol, family, supported
 from forensics.knowledge.families import symbols_in
 from forensics.match.engine import Matcher
@@ -84,7 +84,7 @@ def _proof(matcher: Matcher, subject: Subject, sm: str) -> _Proof | None:
         reason = f"its name ends in {'/'.join(kernel.archs)}, and such a binary loads on {loads} only, not on {sm}"
         families = tuple(row.id for row in families_for_symbol(kernel.name))
         return _Proof(kernel.name, reason, Confidence.ESTABLISHED, (kernel.name,), families, kernel, kernel.runs_on)
-    if re.search(_OTHER_CAUSE, subject.text):
+    if pattern_of(_OTHER_CAUSE).search(subject.text):
         return None
     return _family_proof(matcher, subject, sm)
 
@@ -98,7 +98,7 @@ def _family_proof(matcher: Matcher, subject: Subject, sm: str) -> _Proof | None:
     if not refused or (answers and answers[0][2].answer == "yes"):
         return None
     row, via, answer = refused[0]
-    speaks = bool(re.search(_SPEAKS_OF_IT, subject.text))
+    speaks = bool(pattern_of(_SPEAKS_OF_IT).search(subject.text))
     sure = speaks and answer.confidence == "source"
     confidence = Confidence.ESTABLISHED if sure else Confidence.SUPPORTED if speaks else Confidence.HYPOTHESIS
     return _Proof(via, answer.reason, confidence, (via,), tuple(r.id for r, _, _ in refused), None, row.sms)

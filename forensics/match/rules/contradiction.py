@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.families import symbols_in
 from forensics.knowledge.resolution import ResolutionNote, resolution_notes
 from forensics.match.engine import Matcher
@@ -160,5 +161,5 @@ def _fp4(facts: Facts) -> str:
     seen = next((s for s in facts.settings if s.name == "quantization" and s.how != "asked" and "fp4" in (s.value or "")), None)
     if seen is not None:
         return f"the log says {(seen.spelled or seen.value or '').strip()!r}"
-    found = re.search(r"(?:nv|mx)?fp4", facts.model or "", re.IGNORECASE)
+    found = pattern_of(r"(?:nv|mx)?fp4", re.IGNORECASE).search(facts.model or "")
     return f"the model's name says {found[0].upper()}" if found else ""

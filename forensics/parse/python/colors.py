@@ -9,10 +9,10 @@ A coloring is a guess that must explain everything (`explains`) before weave.py 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from forensics.ingest.compiled import pattern_of
 from forensics.model.record import record
 from forensics.parse.python.reach import NAMED, STRANGE, reach
 from forensics.parse.python.shapes import Kind, frame_file, frame_function
@@ -86,7 +86,7 @@ def _own_words(colors: set[str]) -> dict[str, set[str]]:
 
 
 def _words(text: str) -> set[str]:
-    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}", text)}
+    return {word.lower() for word in pattern_of(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}").findall(text)}
 
 
 def _folder(depth: int, text: str) -> str:
@@ -95,12 +95,12 @@ def _folder(depth: int, text: str) -> str:
 
 
 def _part(place: int, text: str) -> str:
-    parts = [p for p in re.split(r"_|(?<=[a-z])(?=[A-Z])", frame_function(text)) if p]
+    parts = [p for p in pattern_of(r"_|(?<=[a-z])(?=[A-Z])").split(frame_function(text)) if p]
     return parts[place] if len(parts) > place else ""
 
 
 def _digits(place: int, text: str) -> str:
-    parts = re.findall(r"\d+", frame_file(text) + " " + frame_function(text))
+    parts = pattern_of(r"\d+").findall(frame_file(text) + " " + frame_function(text))
     return parts[place] if len(parts) > place else ""
 
 

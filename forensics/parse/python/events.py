@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
 from forensics.model.source import LogLine, Span
@@ -14,7 +14,7 @@ from forensics.parse.python.blocks import Block
 from forensics.parse.python.body import Raised, read_body
 from forensics.parse.python.shapes import HEADER, Kind, raised_name
 
-_HANDLED = re.compile(
+_HANDLED = pattern_of(
     r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Error in sys\.excepthook|Exception in callback .{0,200}__del__)"
 )
 

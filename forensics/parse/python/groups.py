@@ -15,18 +15,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.model.record import draft, field, replace
 from forensics.parse.python.body import Raised, read_body
 from forensics.parse.python.shapes import Kind, kind_of, link_of
 from forensics.parse.python.shapes import raised as raised_line
 
-_OPENS = re.compile(r"^(?P<margin> {0,200})\+ Exception Group Traceback")
-_PART = re.compile(r"^ {0,200}\+(?P<first>-\+)?-{6,40} (?:\d{1,6}|\.\.\.) -{6,40}$")
-_CLOSES = re.compile(r"^ {0,200}\+-{10,80}$")
-_LINE = re.compile(r"^ {0,200}[|+] ?")
+_OPENS = pattern_of(r"^(?P<margin> {0,200})\+ Exception Group Traceback")
+_PART = pattern_of(r"^ {0,200}\+(?P<first>-\+)?-{6,40} (?:\d{1,6}|\.\.\.) -{6,40}$")
+_CLOSES = pattern_of(r"^ {0,200}\+-{10,80}$")
+_LINE = pattern_of(r"^ {0,200}[|+] ?")
 
 #: groups inside groups that are followed
 DEEPEST = 40

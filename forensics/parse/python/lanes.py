@@ -10,9 +10,9 @@ A lane is named by the line's own prefix with its times taken out. A header whos
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.unwrap import rejoin
 from forensics.model.record import draft, field
 from forensics.model.source import LogLine
@@ -39,7 +39,7 @@ TEST_BEFORE = 150
 #: how far from its header a first frame may be when other ranks write in between
 FIRST_FRAME_WITHIN = 400
 
-_TIMES = re.compile(
+_TIMES = pattern_of(
     r"\[ *\d{1,9}\.\d{1,9}\]|\d{1,4}[-/]\d{1,2}(?:[-/]\d{1,4})?[T_ ]?(?:\d\d:\d\d[\d:.,]*)?(?:Z|[+-]\d\d:?\d\d)?"
     r"|\d\d:\d\d:\d\d[\d:.,]*Z?"
 )
@@ -80,8 +80,8 @@ def prefix_of(line: LogLine) -> str:
     return " ".join(_TIMES.sub("#", head[:400]).split())
 
 
-_CLUSTER = re.compile(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\](?: \(Ray .{0,400})?\s*$")
-_SPY_THREAD = re.compile(r"Thread (?:0x[0-9a-fA-F]{1,16}|\d{1,20}) \([a-z+ ]{3,30}\)")
+_CLUSTER = pattern_of(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\](?: \(Ray .{0,400})?\s*$")
+_SPY_THREAD = pattern_of(r"Thread (?:0x[0-9a-fA-F]{1,16}|\d{1,20}) \([a-z+ ]{3,30}\)")
 
 
 def is_dump_line(text: str) -> bool:

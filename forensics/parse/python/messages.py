@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.record import draft, replace
@@ -70,7 +71,7 @@ _PHRASES = Pattern(
 #: lines that the launchers' parser reads
 _OTHERS = ("srun: ", "slurmstepd: ", "mpirun ", "prterun ")
 
-_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
+_NUMBERS = pattern_of(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 
 
 @draft
@@ -172,7 +173,7 @@ def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[t
 
 def _is_part(text: str) -> bool:
     """True for lines like `ncclSystemError: …` that look like an exception and explain the one above."""
-    return bool(re.match(r"nccl[A-Z]\w{3,40}: ", text))
+    return bool(pattern_of(r"nccl[A-Z]\w{3,40}: ").match(text))
 
 
 def _event(line: LogLine, more: int, name: str | None, message: str, heading: str) -> Event:

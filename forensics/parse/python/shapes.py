@@ -15,6 +15,7 @@ import re
 from enum import IntEnum
 from functools import lru_cache
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 
 HEADER = "Traceback (most recent call last)"
@@ -42,7 +43,7 @@ class Kind(IntEnum):
 
 
 #: `File "x.py", line 10, in f`, or `File "x.py", line 10` of a SyntaxError; faulthandler's form has no comma (dumps.py)
-FRAME = re.compile(
+FRAME = pattern_of(
     r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8})'
     r"(?:, in (?P<function><[^>\n]{1,80}>(?:\(\))?|[^\s,]{1,300}))?[ \t`]*$"
 )
@@ -53,14 +54,14 @@ TORN_FRAME = Pattern(
 )
 
 #: the exception line: a dotted name, perhaps Ray's "(Inner)", then ": message" or nothing
-RAISED = re.compile(
+RAISED = pattern_of(
     r"^(?P<type>[A-Za-z_]\w{0,120}(?:\.(?:<locals>|\w{1,120})){0,12})(?P<inner>\([\w.]{1,120}\))?"
     r"(?P<colon>:(?: (?P<message>.*))?)?$",
     re.DOTALL,
 )
 
 #: names that are exceptions by their own look
-EXCEPTION_NAME = re.compile(
+EXCEPTION_NAME = pattern_of(
     r"(?:Error|Exception|Interrupt|Exit|Timeout|TimedOut|Failure|Failed|Abort|Aborted|Fault|StopIteration|StopAsyncIteration"
     r"|ExceptionGroup|OutOfResources|OutOfMemory|Warning|NotFound|Unsupported|Invalid|Refused|Disconnected|Denied|Cancelled"
     r"|Empty|Full|Died|Unavailable|Traceback)$"
@@ -112,9 +113,9 @@ LINKS = {
     "The above exception was the direct cause of the following exception": "cause",
 }
 
-_GROUPED = re.compile(r"^ {1,200}(?:\| |\|$|\+-)")
+_GROUPED = pattern_of(r"^ {1,200}(?:\| |\|$|\+-)")
 #: what may stand behind the header in its line
-_ENDS_HEADER = re.compile(r":?[ \t`]*(?:\[repeated \d.*|\(in .*)?$")
+_ENDS_HEADER = pattern_of(r":?[ \t`]*(?:\[repeated \d.*|\(in .*)?$")
 #: rich: `/srv/a.py:12 in main`, and the marked source line
 BOX_FRAME = Pattern(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8}) in ?(?P<function>\S{0,200})$")
 BOX_CODE = Pattern(r"^[❱>] *\d{1,8} ?(?P<code>.*)$")
@@ -186,7 +187,7 @@ def raised(text: str, awaited: str | None = None) -> tuple[str, str] | None:
     dotted = "." in found["type"]
     if not (last == awaited or EXCEPTION_NAME.search(last) or dotted or (last[:1].isupper() and not last.isupper())):
         return None
-    if dotted and re.search(r"\.(?:py|cc|cpp|cu|cuh|h|hpp|c|so|json|txt|sh|yaml|log)$", found["type"]):
+    if dotted and pattern_of(r"\.(?:py|cc|cpp|cu|cuh|h|hpp|c|so|json|txt|sh|yaml|log)$").search(found["type"]):
         return None
     return name, found["message"] or ""
 

@@ -10,10 +10,10 @@ A traceback that was merely cut off before the next one begins is no window: wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from forensics.ingest.compiled import pattern_of
 from forensics.parse.python.blocks import Block, heading_of, starts_anew
 from forensics.parse.python.lanes import Item
 from forensics.parse.python.shapes import Kind, looks_raised
@@ -28,7 +28,7 @@ RESCANS = 8
 #: windows of one lane that are taken apart; what is woven in further ones is only counted
 MOST = 25
 
-_GOES_ON = re.compile(r"^\s*(?:\.\.\.<\d|[)\]}])")
+_GOES_ON = pattern_of(r"^\s*(?:\.\.\.<\d|[)\]}])")
 
 
 def windows(items: Sequence[Item]) -> Iterator[tuple[int, int]]:
