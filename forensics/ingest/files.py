@@ -165,7 +165,7 @@ def take_one(
 ) -> Taken:
     """Scans one open input."""
     in_pieces = None
-    if opened.path is not None and opened.size is not None and opened.size > BIG:
+    if opened.path is not None and opened.size is not None and opened.size > max(BIG, shares.whole):
         from forensics.ingest.pieces import scan_file
 
         in_pieces = scan_file(opened.path, opened.size, wants, options, shares.budget, shares.edges, progress)
