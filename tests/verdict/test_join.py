@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from forensics.model.verdict import Category, CausalRole
 
 from . import logs
@@ -70,3 +72,14 @@ def test_lines_of_other_writers_are_not_the_message(told: Told) -> None:
     assert primary is not None
     assert primary.message == "the schedule has no steps"
     assert primary.role is CausalRole.INITIATING
+
+
+@pytest.mark.parametrize("srun_first", [True, False])
+def test_who_ended_a_slurm_step_is_told_in_either_order(told: Told, srun_first: bool) -> None:
+    srun = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+    daemon = "slurmstepd: error: *** STEP 551.0 ON gpu1 CANCELLED AT 2026-05-12T09:00:00 DUE TO TIME LIMIT ***\n"
+    incident = told("[rank0]: step 100 loss 1.31\n" + (srun + daemon if srun_first else daemon + srun))
+    assert incident.verdict.category is Category.KILLED_EXTERNALLY
+    assert incident.verdict.rank is None
+    assert incident.primary is not None
+    assert "TIME LIMIT" in incident.primary.message
