@@ -9,7 +9,6 @@ matched. Exceptions are only asked what they said, never the source code that a 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -92,10 +91,10 @@ class Matcher:
             return None
         if rest.get("events") and subject.kind not in rest["events"]:
             return None
-        if rest.get("exception") and not any(_is_type(rest["exception"], name) for name in subject.types):
+        if rest.get("exception") and not any(_is_type(rest["exception"], name, one.trusted) for name in subject.types):
             return None
         if rest.get("frame") and not any(
-            re.search(rest["frame"], f"{frame.file or ''}:{frame.function}") for frame in subject.frames
+            searcher(rest["frame"], one.trusted)(f"{frame.file or ''}:{frame.function}") for frame in subject.frames
         ):
             return None
         captures: Mapping[str, str] = {}
@@ -185,9 +184,10 @@ class Matcher:
         return evidence(self.subjects, hit.subject.span, wanted, shows, stream)
 
 
-def _is_type(pattern: str, name: str) -> bool:
+def _is_type(pattern: str, name: str, trusted: bool) -> bool:
     """An exception's type fits as printed or by its last part."""
-    return bool(re.fullmatch(pattern, name) or re.fullmatch(pattern, name.rpartition(".")[2]))
+    whole = searcher(rf"\A(?:{pattern})\Z", trusted)
+    return bool(whole(name) or whole(name.rpartition(".")[2]))
 
 
 class _Taken:

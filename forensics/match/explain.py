@@ -40,7 +40,10 @@ def explain_line(signature: Signature, text: str, given: Mapping[str, Any] | Non
     ]
     captures: Mapping[str, str] = {}
     if signature.pattern:
-        found = searcher(signature.pattern, signature.trusted)(text)
+        try:
+            found = searcher(signature.pattern, signature.trusted)(text)
+        except TimeoutError as error:
+            return (*steps, Step(False, "pattern", str(error)))
         if found is None:
             steps.append(Step(False, "pattern", how_far(signature.pattern, text)))
         else:
@@ -86,10 +89,12 @@ def _literal(text: str, literal: str) -> Step:
 
 def how_far(pattern: str, text: str) -> str:
     """The text with a caret where the longest part of the pattern that still matches ended, and the part that did not."""
+    import regex
+
     for end in range(len(pattern) - 1, 0, -1):
         try:
-            found = re.search(pattern[:end], text)
-        except re.error:
+            found = regex.compile(pattern[:end]).search(text, timeout=0.05)
+        except (regex.error, TimeoutError):
             continue
         if found and found.end() > found.start():
             return _caret(text, found.end(), f"here the pattern goes on with {pattern[end:]!r:.80}")

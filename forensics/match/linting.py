@@ -47,7 +47,10 @@ def _lint_file(path: str, seen: dict[str, str], strict: bool) -> list[Problem]:
         if entry["id"] in seen:
             problems.append(Problem(path, start, f"id: {entry['id']} stands in {seen[entry['id']]} too"))
         seen[entry["id"]] = path
-        problems += lint_entry(entry, path, source, start, strict=strict)
+        try:
+            problems += lint_entry(entry, path, source, start, strict=strict)
+        except TimeoutError as error:
+            problems.append(Problem(path, start, f"{entry['id']}: {error}"))
     return problems
 
 

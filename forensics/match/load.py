@@ -133,7 +133,7 @@ def entries_of(path: str) -> tuple[list[dict[str, Any]], list[Problem]]:
 
     try:
         entries = read_entries(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         return [], [Problem(path, int(line[1]) if line else 1, f"not TOML: {error}")]
     good, problems = [], []

@@ -71,11 +71,21 @@ def _for_programs(incident: Incident, format: str, repro: ReproOffer | None, red
     from forensics.report.json import report_of, write
 
     if format == "json":
-        return write(incident, repro, redactor).decode("utf-8")
+        return _spelled_out(write(incident, repro, redactor).decode("utf-8"))
     if format == "sarif":
         from forensics.report.sarif import write as write_sarif
 
-        return write_sarif(report_of(incident, repro), redactor)
+        return _spelled_out(write_sarif(report_of(incident, repro), redactor))
     from forensics.report.junit import write as write_junit
 
     return write_junit(report_of(incident, repro), redactor)
+
+
+def _spelled_out(text: str) -> str:
+    """JSON whose strings hold nothing that moves a terminal or hides: JSON itself lets DEL, C1 codes and bidi characters stand."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    import re
+
+    hidden = "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+    return re.sub(hidden, lambda found: f"\\u{ord(found[0]):04x}", text)

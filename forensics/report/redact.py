@@ -270,12 +270,24 @@ def _is_measure(value: str) -> bool:
 
 def _detect_secrets() -> Callable[[str], Iterable[str]]:
     """The detectors of the detect-secrets library where it is installed; those that know a format, not those that guess."""
+    import sys
+    from types import ModuleType
+
+    # its plugins import an HTTP client, to ask issuers whether a secret is alive: nothing here may ask anybody
+    clients = [name for name in ("requests", "requests.exceptions") if name not in sys.modules]
+    for name in clients:
+        sys.modules[name] = ModuleType(name)
+        vars(sys.modules[name])["__getattr__"] = lambda _: object  # for their annotations
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
-    except ImportError:
+
+        known: dict[str, Any] = get_mapping_from_secret_type_to_class()
+    except (ImportError, AttributeError):
         return lambda text: ()
+    finally:
+        for name in clients:
+            sys.modules.pop(name, None)
     guesses = ("Base64 High Entropy String", "Hex High Entropy String", "Secret Keyword", "Public IP (ipv4)")
-    known: dict[str, Any] = get_mapping_from_secret_type_to_class()
     plugins = [made() for kind, made in known.items() if kind not in guesses]
 
     def found(text: str) -> Iterable[str]:

@@ -97,7 +97,9 @@ def test_frames_are_asked_of_events_only() -> None:
 
 def test_a_users_runaway_pattern_is_stopped() -> None:
     one = from_entry(entry(literals=["aaaaaaaaaa"], pattern=r"(a+)+$"), trusted=False)
-    assert try_text(one, "a" * 4000 + "b", {}) == []
+    intake = intake_of("a" * 4000 + "b")
+    assert match(intake, [], facts_from({}), [one]) == []
+    assert "x.y gave up: TimeoutError: its pattern took more than 0.1 s" in intake.notes[0].text
 
 
 def test_a_failing_signature_leaves_a_note_and_the_others_match() -> None:
