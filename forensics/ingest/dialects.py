@@ -24,9 +24,9 @@ _OUTER_WINS = frozenset(("time", "node"))
 _JSON_CAP = 1 << 20
 #: what counts as the shape of a line, and how many are remembered
 _SHAPE, _MOST_PLANS = 72, 4_096
-_ZEROS = {ord(digit): "0" for digit in "123456789"}
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 #: lines of a source that are asked for weak prefixes
-_VOTERS = 60
+_VOTERS = 40
 
 
 class Dialect:
@@ -96,7 +96,7 @@ class Table:
 
     def __init__(self, weak: frozenset[str] = frozenset()) -> None:
         #: left end of a line without its digits -> the rows that fitted
-        self._plans: dict[str, tuple[Dialect, ...]] = {}
+        self._plans: dict[bytes, tuple[Dialect, ...]] = {}
         groups: dict[str, list[Dialect]] = {}
         for row in rows():
             if row.weak and row.id not in weak:
@@ -115,7 +115,7 @@ class Table:
         if not size or line[0] not in self._by_first:
             return Peeled(line, captures)
         # lines of one shape have the same prefixes: those are tried by themselves
-        shape = line[:_SHAPE].translate(_ZEROS)
+        shape = line[:_SHAPE].encode("utf-8", "replace").translate(_ZEROS)
         plan = self._plans.get(shape)
         fitted: list[Dialect] = []
         while at < size and len(used) < _DEEPEST:

@@ -38,7 +38,9 @@ class Shares:
         inputs = max(inputs, 1)
         self.few = inputs <= _FEW
         self.whole = options.whole_below if inputs == 1 else min(options.whole_below, _WHOLE_IN_ALL // inputs)
-        self.edges = options.edge_lines if inputs == 1 else min(options.edge_lines, max(_EDGES_IN_ALL // inputs, 3))
+        self.edges = options.edge_lines if inputs == 1 else min(options.edge_lines, max(_EDGES_IN_ALL // inputs, 1))
+        if not self.few:
+            self.edges = min(self.edges, 1)
         self.budget = max(options.budget // inputs, min(options.budget, 64 * 1024))
 
 
@@ -175,7 +177,7 @@ def take_one(
         retainer = Retainer(wants, shares.budget, options.line_cap)
         pulse = Pulse()
         scanned = scan(
-            opened.stream, retainer, wants, whole=shares.whole, head_lines=shares.edges, tail_lines=shares.edges,
+            opened.stream, retainer, wants, whole=shares.whole, head_lines=shares.edges if shares.few else 0, tail_lines=shares.edges,
             pulse=pulse if shares.few else None, progress=progress,
         )  # fmt: skip
     stream = opened.stream
