@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -65,6 +66,30 @@ def test_the_console_pays_only_for_itself(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+
+
+#: a log on standard input, its report on the console: what that must not load (each costs as much as some part of the analysis)
+SPARED = (
+    *HEAVY, "click", "hyperscan", "ahocorasick_rs", "zstandard", "gzip", "bz2", "lzma", "tarfile", "zipfile", "dataclasses",
+    "inspect", "ast", "tokenize", "pathlib", "tempfile", "random", "hashlib", "_hashlib", "logging", "subprocess", "threading",
+    "multiprocessing", "argparse", "locale", "platform", "uuid", "decimal", "pickle", "copy", "shutil", "socket", "ssl", "tomllib",
+    "unittest", "concurrent", "ctypes", "html", "csv",
+    "forensics.cli.commands", "forensics.cli.analyze_command", "forensics.match.schema", "forensics.match.linting",
+    "forensics.match.explain", "forensics.knowledge.binaries", "forensics.report.json", "forensics.report.contract",
+    "forensics.report.html", "forensics.report.markdown", "forensics.report.redact", "forensics.repro", "forensics.tui",
+    "forensics.ingest.follow", "forensics.parse.flight_recorder", "forensics.parse.slurm",
+)  # fmt: skip
+
+
+def test_a_small_log_pays_only_for_itself(samples: Path, tmp_path: Path) -> None:
+    """From the second start on, when tables and patterns lie compiled in the cache."""
+    code = f"import sys\nfrom forensics.cli.main import main\nmain(['-'])\nprint([n for n in {SPARED!r} if n in sys.modules])"
+    log = b"".join((samples / "all_ranks_moe" / "all_ranks_moe.log").read_bytes().splitlines(keepends=True)[:200])
+    environment = {**os.environ, "FORENSICS_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], input=log, capture_output=True, check=True, env=environment)
+    assert b"CRASHED" in done.stdout
+    assert done.stdout.splitlines()[-1] == b"[]"
 
 
 def test_no_trace_of_a_machine() -> None:

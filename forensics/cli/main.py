@@ -10,6 +10,7 @@ of a small log.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -47,8 +48,16 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code; the only place where errors become words."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    """Runs the command line and returns the exit code."""
+    code = _run(list(sys.argv[1:] if argv is None else argv))
+    if argv is None:
+        # The process ends here: the cyclic collector need not walk everything once more.
+        gc.freeze()
+    return code
+
+
+def _run(words: list[str]) -> int:
+    """The only place where errors become words."""
     debug = "--debug" in words or bool(os.environ.get("FORENSICS_DEBUG"))
     try:
         words = _with_default(words)
