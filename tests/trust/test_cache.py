@@ -84,3 +84,25 @@ def test_a_damaged_entry_is_made_anew(folder: Path, content: str) -> None:
     (path,) = folder.glob("*.json")
     path.write_text(content)
     assert _asked("stamp") == "built"
+
+
+@pytest.mark.parametrize("change", ["mode", "owner", "content", "link"])
+def test_compiled_patterns_of_somebody_else_are_not_loaded(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of compiled patterns is read only where nobody else could have written it, and only whole."""
+    from forensics.ingest import compiled
+
+    monkeypatch.setenv("FORENSICS_CACHE_DIR", str(tmp_path))
+    content = compiled.marshal.dumps({("x", 0): (32, b"", 0, {}, (None,))})
+    data.write_own(compiled._path(), compiled._stamp(content) + content)
+    assert compiled._read()
+    path = Path(compiled._path())
+    if change == "mode":
+        path.chmod(0o666)
+    elif change == "owner":
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    elif change == "content":
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    else:
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+    assert compiled._read() == {}
