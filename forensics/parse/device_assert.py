@@ -32,6 +32,8 @@ _GUARDS = (
     "Attempting to use SM",
     "CUTE_ARCH_TMA_SM",
 )
+#: a warning of builds that work all the same: the descriptor is then written another way
+_HARMLESS = "Using TMA Descriptor modification without"
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"thread: [", 0, 1, "device_assert"),
@@ -93,6 +95,8 @@ def _read(line: LogLine) -> dict[str, Any] | None:
         found = _HIP.search(text)
     elif _FAILED in text:
         found = _DEEPEP.search(text)
+    elif _HARMLESS in text:
+        return None
     else:
         return {"text": text.strip()[:500]}
     if not found:

@@ -154,6 +154,7 @@ _TABLE = Table(
         _asked("Keyboard interrupt received", type="SIGINT"),
         _asked("Interrupt received, shutting down", type="SIGINT"),
         _asked("Shutdown requested"),
+        _asked("WorkerProc was terminated", type="SIGTERM", unless=('"WorkerProc was',)),
         _asked("Received exit signal", r"Received exit signal (?P<type>SIG\w+)?.*"),
         _asked("Signal (15) received", type="SIGTERM"),
         _asked("Signal (2) received", type="SIGINT"),

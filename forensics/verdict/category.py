@@ -191,6 +191,8 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     for row in _rows():
         if row.kinds and first.kind not in row.kinds:
             continue
+        if row.category is Category.STORAGE and first.events[0].kind is EventKind.COMMUNICATION:
+            continue  # a transport's "Input/output error" is the network's
         if (
             row.needs_device
             and first.kind != "device_assert"

@@ -23,7 +23,8 @@ _LOOKED_AT = 4_000
 
 
 class Consequence(NamedTuple):
-    """One row. conditional: a consequence only while something else explains it; inner: finds the exception in a wrapper's text."""
+    """One row. conditional: a consequence only while something else explains it; absent: where nothing does, the cause is outside
+    the log; inner: finds the exception in a wrapper's text."""
 
     id: str
     role: CausalRole
@@ -36,6 +37,7 @@ class Consequence(NamedTuple):
     inner: Pattern[str] | None
     kinds: frozenset[str]
     vanished: bool
+    absent: bool
 
 
 _KEYS = ("type", "message", "heading", "function")
@@ -62,6 +64,7 @@ def _rows() -> tuple[Consequence, ...]:
             Pattern(row["inner"], re.DOTALL) if row.get("inner") else None,
             frozenset(row.get("kinds", ())),
             bool(row.get("vanished")),
+            bool(row.get("absent")),
         )
         for row, words in zip(rows, needles, strict=True)
     )
@@ -126,7 +129,7 @@ def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
             if row.inner is not None and inner is None:
                 continue
             seen.role, seen.role_why, seen.rule = row.role, row.why, row.id
-            seen.conditional, seen.inner, seen.outside = row.conditional, inner, not row.conditional
+            seen.conditional, seen.inner, seen.outside = row.conditional, inner, row.absent or not row.conditional
             return
     for finding in cascades:
         if _about(finding, seen) and not _wraps_a_cause(seen):

@@ -34,6 +34,9 @@ _HARD = Pattern(
 )
 
 
+#: rules for a front end's exceptions about its engine
+_ENGINE_GONE = frozenset(("cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
+
 #: a scheduler's word that it ended the job itself
 _ENDED = pattern_of(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled")
 
@@ -90,8 +93,12 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     wrapped = [g for g in conditional if g.first.inner is not None]
     own = [g for g in conditional if g.first.weight >= 3 and g.first.inner is None]
     cascades = [g for g in own if g.first.role is CausalRole.CASCADE or g.first.rule == "handled"]
+    # Only the word of those who saw an engine dead: what was raised last is what the log has to say.
+    seen_dead = [g for g in ordered if g.first.outside and g.first.role is CausalRole.CASCADE and not g.first.torn]
+    gone = [g for g in seen_dead if g.first.weight >= 3 or g.first.typed]
+    gone = gone[-1:] if gone and gone[-1].first.rule in _ENGINE_GONE else gone
     # What a library warned of before its connections broke is nearer to the cause than the broken connection.
-    classes = (hard, wrapped, deadly, cascades, printed, own, warned, conditional, torn)
+    classes = (hard, wrapped, deadly, cascades, printed, own, warned, gone, seen_dead, conditional, torn)
     for choice in classes:
         if choice:
             return choice[0], choice[0].first.outside

@@ -25,6 +25,7 @@ from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, q
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
 from forensics.verdict.roles import Cast, assign
+from forensics.verdict.secondary import subordinate
 from forensics.verdict.sighting import Sighting, sight
 from forensics.verdict.unreported import of_hang
 
@@ -73,7 +74,7 @@ def analyse(
     told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
     if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
-    groups = fold(join(seen, run.events, order))
+    groups = fold(subordinate(join(seen, run.events, order), order))
     cast = assign(groups, order, quotes)
     primary = cast.primary
     if primary is None:

@@ -1,0 +1,138 @@
+"""Lines that cannot be the cause, whatever they say. In: joined sightings of one run; out: fewer, the secondary ones with a role. Samples:
+
+"Engine is already dead, terminating" ... "Engine is alr"        -> the torn repeat belongs to the whole line
+EngineDeadError: ..., then ERROR "Shutdown initiated"             -> cascade: an engine had been seen dead before
+UCX ERROR Transport retry count exceeded, then NIXL_ERR_BACKEND   -> the transport's error is the exception's root
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from forensics.ingest.compiled import pattern_of
+from forensics.ingest.pattern import Pattern
+from forensics.model.event import EventKind
+from forensics.model.verdict import CausalRole
+from forensics.verdict.order import Order
+from forensics.verdict.sighting import Sighting, close, same_process
+
+#: a repeat shorter than this may be of any line
+_LEAST = 8
+_TRANSPORTS = frozenset(("ucx", "nvshmem", "ib", "mooncake", "libfabric"))
+_SEVERE = frozenset(("ERROR", "FATAL", "E", "F"))
+#: a transport's error by its words, where no transport's own format shows it
+_BROKEN = Pattern(
+    r"\bUCX\b.{0,80}(?:[Ff]ail|[Ee]rror)|NIXL_ERR_|\bmlx5(?:dv)?_\w+|\bibv_\w+|[Ff]ailed to modify QP|[Tt]ransport retry count"
+    r"|Process failed for slice|nvshmem\w* .{0,40}fail"
+)
+#: exceptions and lines of those who use a transport
+_USES = Pattern(
+    r"\b(?:ucx|ucp|nixl|mooncake|nvshmem|rdma|libfabric|deep_?ep|ibverbs)|NIXL_|(?:kv|prefill|decode).{0,20}transfer|kvtransfer"
+    r"|transfer(?:ring)? .{0,60}fail|transport|endpoint",
+    re.IGNORECASE,
+)
+_MOST = 512
+
+
+def subordinate(seen: Sequence[Sighting], order: Order) -> list[Sighting]:
+    """The sightings without torn repeats; what only follows a dead engine or a broken transport gets its role."""
+    kept = _without_torn_repeats(list(seen))
+    kept = _behind_transports(kept, order)
+    _behind_the_dead(kept, order)
+    return kept
+
+
+def _loose(sighting: Sighting) -> bool:
+    """True for a printed line that nothing speaks for: no exception, no role."""
+    return sighting.kind == "message" and sighting.weight == 2 and sighting.role is None and not sighting.typed
+
+
+def _raised(sighting: Sighting) -> bool:
+    return not sighting.torn and (sighting.weight >= 3 or sighting.typed)
+
+
+def _squeezed(text: str) -> str:
+    return pattern_of(r"\s+").sub(" ", text[:4_000]).strip()
+
+
+def _without_torn_repeats(seen: list[Sighting]) -> list[Sighting]:
+    """A log's last line may be cut: where it begins as a whole one before it does, it is that one again."""
+    last: dict[int, Sighting] = {}
+    for sighting in seen:
+        held = last.get(sighting.span.source)
+        if held is None or sighting.span.first_line >= held.span.first_line:
+            last[sighting.span.source] = sighting
+    gone: set[int] = set()
+    for torn in last.values():
+        words = _squeezed(torn.message)
+        if not _loose(torn) or len(words) < _LEAST:
+            continue
+        for whole in reversed(seen):
+            said = _squeezed(whole.message) if whole.span.source == torn.span.source and whole is not torn else ""
+            if len(said) > len(words) and said.startswith(words):
+                whole.events += torn.events
+                gone.add(id(torn))
+                break
+    return [s for s in seen if id(s) not in gone]
+
+
+def _may_share(one: Sighting, other: Sighting) -> bool:
+    """True where two may be of one process: a library names its pid, the engine above it its rank."""
+    if (one.rank is None) != (other.rank is None) and (one if one.rank is None else other).stream.startswith("pid="):
+        return True
+    return same_process(one, other)
+
+
+def _breaks(sighting: Sighting) -> bool:
+    """True for a transport's own error."""
+    if not _loose(sighting):
+        return False
+    event = sighting.events[0]
+    if event.kind is EventKind.COMMUNICATION and event.fields.get("what") in _TRANSPORTS:
+        return event.level in _SEVERE
+    return sighting.level in (*_SEVERE, None) and _BROKEN.search(sighting.message[:2_000]) is not None
+
+
+def _uses(sighting: Sighting) -> bool:
+    """True where a transport's user speaks: by its words or by the files of its innermost frames."""
+    said = [*sighting.types, *(text[:2_000] for text in sighting.texts)]
+    said += [f"{frame.file or ''} {frame.function}" for frame in sighting.frames[-4:]]
+    return any(_USES.search(text) for text in said)
+
+
+def _behind_transports(seen: list[Sighting], order: Order) -> list[Sighting]:
+    """What a transport's users raise and print after its first error follows from it: that error becomes the root."""
+    firsts: list[Sighting] = []
+    rooted: set[int] = set()
+    for sighting in sorted(seen, key=lambda s: s.place):
+        if sighting.role is not None or order.backwards(sighting.span.source):
+            continue
+        home = next((f for f in firsts[:_MOST] if close(f, sighting) and _may_share(f, sighting)), None)
+        if home is None:
+            if _breaks(sighting):
+                firsts.append(sighting)
+        elif _raised(sighting) and sighting.kind in ("python", "message"):
+            if len(sighting.chain) <= 1 and sighting.root_message == sighting.message and _uses(sighting):
+                sighting.root_message = home.message
+                sighting.events = [*sighting.events, *home.events]
+                sighting.spans = [*sighting.spans, *home.spans]
+                rooted.add(id(home))
+        elif _loose(sighting) and (_breaks(sighting) or _uses(sighting)):
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "transport-broken"
+            sighting.role_why = "the transport had failed before"
+    return [s for s in seen if id(s) not in rooted]
+
+
+def _behind_the_dead(seen: list[Sighting], order: Order) -> None:
+    """Where the log shows only that something had died, what is printed after that explains nothing."""
+    if any(s.role is None and _raised(s) for s in seen):
+        return
+    dead = [order.key(s.span, s.time) for s in seen if s.outside and s.role is CausalRole.CASCADE and not s.torn]
+    if not dead:
+        return
+    first = min(dead)
+    for sighting in seen:
+        if _loose(sighting) and order.key(sighting.span, sighting.time) > first:
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "behind-the-dead"
+            sighting.role_why = "printed after another process had been seen dead"
