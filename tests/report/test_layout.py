@@ -17,7 +17,8 @@ def test_lines_break_where_rich_breaks_them(words: list[str], width: int) -> Non
     text = " ".join(words)
     theirs = RichText(text).wrap(Console(width=width), width, overflow="fold")
     ours = [line.strip() for line in plain(Text(text).lines(width)).split("\n")[:-1]]
-    assert ours == [line.plain.strip() for line in theirs]
+    # rich leaves an empty line where a folded word fills its last line to the edge
+    assert ours == [line.plain.strip() for line in theirs if line.plain.strip()]
 
 
 @given(st.text("ab ✗漢\n", max_size=200), st.integers(2, 30))
