@@ -9,6 +9,7 @@ one more than the highest rank seen, where ranks are numbered. The device's coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from forensics.errors import UsageError
 from forensics.ingest.anchors import Anchor
@@ -32,13 +33,19 @@ _MAX_TEXTS = 4_000
 _SERVING = ("sglang", "vllm", "tensorrt-llm", "tgi", None)
 
 
+@cache
 def _rules() -> tuple[LineRule, ...]:
     return (*device_rules(), *version_rules(), *setting_rules())
 
 
 def anchors() -> list[Anchor]:
     """Literals that make a line worth keeping for this floor."""
-    return [*rule_anchors(OWNER, _rules()), *(Anchor(text.encode(), 0, 0, OWNER) for text in KERNEL_ANCHORS)]
+    return list(_anchors())
+
+
+@cache
+def _anchors() -> tuple[Anchor, ...]:
+    return (*rule_anchors(OWNER, _rules()), *(Anchor(text.encode(), 0, 0, OWNER) for text in KERNEL_ANCHORS))
 
 
 def collect(intake: Intake, events: Sequence[Event], *, gpu: Gpu | str | None = None) -> Facts:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from operator import is_
 from typing import Any
 
 from forensics import data
@@ -31,7 +32,9 @@ _COLUMNS = ("literals", "any_literals")
 _NOT_DETAILS = ("match", "examples", "counterexamples")
 
 
-def load_signatures(extra_dirs: Iterable[str] = (), *, shipped: bool = True, status: Sequence[str] = ("stable",)) -> Signatures:
+def load_signatures(
+    extra_dirs: Iterable[str] = (), *, shipped: bool = True, status: Sequence[str] = ("stable",)
+) -> Signatures:
     """The shipped signatures, those of the user's configuration folder and those below `extra_dirs`, sorted by id.
 
     A user's signature replaces a shipped one of the same id. status: which shipped ones (stable, draft, retired); of the
@@ -39,7 +42,7 @@ def load_signatures(extra_dirs: Iterable[str] = (), *, shipped: bool = True, sta
     """
     found: dict[str, Signature] = {}
     if shipped:
-        for row in _rows(os.path.join(data.base(), "rules"), "rules", True):
+        for row in _shipped(os.path.join(data.base(), "rules")):
             if row.status in status:
                 found[row.id] = row
     for folder in (*user_folders(), *extra_dirs):
@@ -52,6 +55,12 @@ def load_signatures(extra_dirs: Iterable[str] = (), *, shipped: bool = True, sta
     return tuple(found[key] for key in sorted(found))
 
 
+@lru_cache(maxsize=1)
+def _shipped(base: str) -> tuple[Signature, ...]:
+    """Read once: what ships does not change while a process reads many logs."""
+    return tuple(_rows(base, "rules", True))
+
+
 def user_folders() -> tuple[str, ...]:
     """The folder for signatures in the user's configuration (XDG_CONFIG_HOME, ~/.config), where it exists."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
@@ -61,13 +70,23 @@ def user_folders() -> tuple[str, ...]:
 
 def anchors(signatures: Iterable[Signature]) -> list[Anchor]:
     """What the scan must look for so that every signature can match, with the lines it wants around each hit."""
-    found = []
-    for one in signatures:
-        before, after = one.rest.get("keep", (2, 6))
-        window = one.rest.get("window", 12) if one.rest.get("nearby") or one.rest.get("not_nearby") else 0
-        for literal in one.anchor_literals:
-            found.append(Anchor(literal.encode(), max(before, window), max(after, window), one.id))
-    return found
+    every = tuple(signatures)
+    known, found = _last[0]
+    if len(every) != len(known) or not all(map(is_, every, known)):
+        found = tuple(anchor for one in every for anchor in _anchors(one))
+        _last[0] = every, found
+    return list(found)
+
+
+#: the signatures that were asked for last, with their anchors
+_last: list[tuple[Signatures, tuple[Anchor, ...]]] = [((), ())]
+
+
+def _anchors(one: Signature) -> Iterator[Anchor]:
+    before, after = one.rest.get("keep", (2, 6))
+    window = one.rest.get("window", 12) if one.rest.get("nearby") or one.rest.get("not_nearby") else 0
+    for literal in one.anchor_literals:
+        yield Anchor(literal.encode(), max(before, window), max(after, window), one.id)
 
 
 def read_entries(path: str) -> list[dict[str, Any]]:
@@ -176,7 +195,7 @@ def _details(base: str, files: Sequence[str], family: str) -> dict[str, Any]:
 
 def whole_word(literals: Sequence[str], any_literals: Sequence[str]) -> str:
     """The longest word of the anchor that is whole in any text holding it (words at its ends may go on there), or ""."""
-    chosen = anchors_of(literals, any_literals)
+    chosen = anchors_of(tuple(literals), tuple(any_literals))
     if len(chosen) != 1:
         return ""
     words = re.findall(r"(?<=[^A-Za-z0-9_])[A-Za-z0-9_]{4,}(?=[^A-Za-z0-9_])", chosen[0])

@@ -73,12 +73,13 @@ class Signature(NamedTuple):
         return (*anchors_of(self.literals, self.any_literals), *self.rest.get("nearby", ()))
 
 
-def anchors_of(literals: Sequence[str], any_literals: Sequence[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=8192)
+def anchors_of(literals: tuple[str, ...], any_literals: tuple[str, ...]) -> tuple[str, ...]:
     """The longest of the required literals; without one of 8 bytes, all the alternatives."""
     longest = max(literals, key=lambda text: len(text.encode()), default="")
     if len(longest.encode()) >= 8 or not any_literals:
         return (longest,) if longest else ()
-    return tuple(any_literals)
+    return any_literals
 
 
 @lru_cache(maxsize=4096)

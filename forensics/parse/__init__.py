@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +70,15 @@ def _module(name: str) -> Any:
 
 def anchors() -> list[Anchor]:
     """The literals that all parsers need; literals that several want stand once for each of them."""
+    return list(_anchors())
+
+
+@cache
+def _anchors() -> tuple[Anchor, ...]:
     from forensics.ingest.anchors import Anchor
 
-    rows = [row for name, rows in _literals().items() for row in rows]
-    return [Anchor(literal.encode("latin-1"), before, after, owner) for literal, before, after, owner in rows]
+    rows = [row for rows in _literals().values() for row in rows]
+    return tuple(Anchor(literal.encode("latin-1"), before, after, owner) for literal, before, after, owner in rows)
 
 
 def anchors_part() -> tuple[str, Callable[[], dict[str, Any]]]:
@@ -106,6 +112,7 @@ def _wanted(intake: Intake) -> list[str]:
     return [name for name in PARSERS if not every.get(name) or any(row[0] in met for row in every[name])]
 
 
+@cache
 def _literals() -> dict[str, list[list[Any]]]:
     """Parser -> its anchors as [literal, before, after, owner]; from the cache, so that a start imports no parser."""
     here = os.path.dirname(os.path.abspath(__file__))
