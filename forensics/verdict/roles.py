@@ -95,13 +95,19 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     cascades = [g for g in own if g.first.role is CausalRole.CASCADE or g.first.rule == "handled"]
     # Only the word of those who saw an engine dead: what was raised last is what the log has to say.
     seen_dead = [g for g in ordered if g.first.outside and g.first.role is CausalRole.CASCADE and not g.first.torn]
+    asked = next((place for place, g in enumerate(ordered) if g.first.weight == 0 and g.first.role is None), None)
+    if asked is not None:  # who died after it died of it
+        behind = {id(g) for g in ordered[asked:]}
+        seen_dead = [g for g in seen_dead if id(g) not in behind]
     gone = [g for g in seen_dead if g.first.weight >= 3 or g.first.typed]
     gone = gone[-1:] if gone and gone[-1].first.rule in _ENGINE_GONE else gone
     # What a library warned of before its connections broke is nearer to the cause than the broken connection.
     classes = (hard, wrapped, deadly, cascades, printed, own, warned, gone, seen_dead, conditional, torn)
     for choice in classes:
         if choice:
-            return choice[0], choice[0].first.outside
+            first = choice[0].first
+            # A broken pipe beside the word that a process had died is no more of a cause than that word.
+            return choice[0], first.outside or (choice is cascades and bool(seen_dead))
     for choice in (free, list(ordered)):
         if choice:
             return choice[0], choice[0].first.outside or choice[0].first.role is not None

@@ -38,6 +38,8 @@ _WAITED = frozenset((Category.HANG_OR_WATCHDOG,))
 _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
 
 
+#: lines of a server at work that may be answers to health checks
+_CHECKS = 20
 #: error reports of a run that are compared with each other
 _MOST_SIGHTINGS = 4_000
 #: last lines that are asked whether the job was at work
@@ -161,6 +163,9 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
     later = aftermath(quotes, last.span, last.stream)
     if _asked_to_stop(primary) and orderly_end(intake) is not None:
         return Status.HEALTHY
+    if any(m.outside and not m.conditional and m.role is CausalRole.CASCADE for m in primary.members):
+        # A process that was seen dead is dead, at whatever level it was told; health checks are answered all the same.
+        return Status.DEGRADED if later.working > _CHECKS else None
     if not live:
         return Status.HEALTHY if later.working or later.ended or later.calm else None
     if all(m.weight <= 2 and not m.typed for m in live):

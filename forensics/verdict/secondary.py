@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
-from forensics.model.event import EventKind
+from forensics.model.event import Event, EventKind
 from forensics.model.verdict import CausalRole
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting, close, same_process
@@ -24,12 +24,12 @@ _SEVERE = frozenset(("ERROR", "FATAL", "E", "F"))
 #: a transport's error by its words, where no transport's own format shows it
 _BROKEN = Pattern(
     r"\bUCX\b.{0,80}(?:[Ff]ail|[Ee]rror)|NIXL_ERR_|\bmlx5(?:dv)?_\w+|\bibv_\w+|[Ff]ailed to modify QP|[Tt]ransport retry count"
-    r"|Process failed for slice|nvshmem\w* .{0,40}fail"
+    r"|Process failed for slice|[Ff]ailed to (?:get|retrieve|find|open) segment|nvshmem\w* .{0,40}fail"
 )
 #: exceptions and lines of those who use a transport
 _USES = Pattern(
     r"\b(?:ucx|ucp|nixl|mooncake|nvshmem|rdma|libfabric|deep_?ep|ibverbs)|NIXL_|(?:kv|prefill|decode).{0,20}transfer|kvtransfer"
-    r"|transfer(?:ring)? .{0,60}fail|transport|endpoint",
+    r"|transfer(?:ring)? .{0,60}fail|\btransport (?:error|fail|retry)",
     re.IGNORECASE,
 )
 _MOST = 512
@@ -86,17 +86,34 @@ def _may_share(one: Sighting, other: Sighting) -> bool:
 
 def _breaks(sighting: Sighting) -> bool:
     """True for a transport's own error."""
-    if not _loose(sighting):
-        return False
-    event = sighting.events[0]
+    return _loose(sighting) and _is_broken(sighting.events[0])
+
+
+def _is_broken(event: Event) -> bool:
     if event.kind is EventKind.COMMUNICATION and event.fields.get("what") in _TRANSPORTS:
         return event.level in _SEVERE
-    return sighting.level in (*_SEVERE, None) and _BROKEN.search(sighting.message[:2_000]) is not None
+    severe = event.kind is EventKind.MESSAGE and event.level in (*_SEVERE, None) and event.type is None
+    return severe and _BROKEN.search(event.message[:2_000]) is not None
+
+
+def _take_root(sighting: Sighting, home: Sighting | None) -> bool:
+    """Gives an exception of one link the transport's error as its root: the one that stands at its head, or home's."""
+    if len(sighting.chain) > 1 or sighting.root_message != sighting.message or not _uses(sighting):
+        return False
+    if home is not None:
+        sighting.root_message = home.message
+        sighting.events = [*sighting.events, *home.events]
+        sighting.spans = [*sighting.spans, *home.spans]
+        return True
+    at_its_head = next((event for event in sighting.events[1:8] if _is_broken(event)), None)
+    if at_its_head is not None:
+        sighting.root_message = at_its_head.message
+    return False
 
 
 def _uses(sighting: Sighting) -> bool:
     """True where a transport's user speaks: by its words or by the files of its innermost frames."""
-    said = [*sighting.types, *(text[:2_000] for text in sighting.texts)]
+    said = [*sighting.types, *(text[:2_000] for text in sighting.texts if text != sighting.heading)]
     said += [f"{frame.file or ''} {frame.function}" for frame in sighting.frames[-4:]]
     return any(_USES.search(text) for text in said)
 
@@ -109,15 +126,12 @@ def _behind_transports(seen: list[Sighting], order: Order) -> list[Sighting]:
         if sighting.role is not None or order.backwards(sighting.span.source):
             continue
         home = next((f for f in firsts[:_MOST] if close(f, sighting) and _may_share(f, sighting)), None)
-        if home is None:
+        if _raised(sighting) and sighting.kind in ("python", "message"):
+            if _take_root(sighting, home):
+                rooted.add(id(home))
+        elif home is None:
             if _breaks(sighting):
                 firsts.append(sighting)
-        elif _raised(sighting) and sighting.kind in ("python", "message"):
-            if len(sighting.chain) <= 1 and sighting.root_message == sighting.message and _uses(sighting):
-                sighting.root_message = home.message
-                sighting.events = [*sighting.events, *home.events]
-                sighting.spans = [*sighting.spans, *home.spans]
-                rooted.add(id(home))
         elif _loose(sighting) and (_breaks(sighting) or _uses(sighting)):
             sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "transport-broken"
             sighting.role_why = "the transport had failed before"
