@@ -29,7 +29,7 @@ MOST_LINES = 500_000
 FORMATS = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif", ".xml": "junit", ".txt": "console"}
 
 KEYS = (
-    ("Views", (("1 … 9, 0, tab", "Verdict, Ranks, Failures, Path, Log, Findings, Setup, Hang, GPU, Repro; Notes in the bar"), ("q", "quit"))),
+    ("Views", (("1 … 9, 0, tab", "Verdict, Ranks, Failures, Path, Log, Findings, Setup, Hang, GPU, Repro; tab: Notes"), ("q", "quit"))),
     (
         "Moving",
         (
