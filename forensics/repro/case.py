@@ -144,6 +144,17 @@ def case_of_report(report: Mapping[str, Any], lines: Iterable[Text] = ()) -> Cas
         raise UsageError(
             "this is not a forensics report", help="give a log, or what `forensics analyze --format json` printed"
         )
+    try:
+        return _case_of(report, lines)
+    except (AttributeError, TypeError, KeyError, ValueError, IndexError) as error:
+        raise UsageError(
+            "this report cannot be used",
+            why=f"something in it is not what its schema says: {str(error)[:200]}",
+            help="make it anew with `forensics analyze --format json`",
+        ) from error
+
+
+def _case_of(report: Mapping[str, Any], lines: Iterable[Text]) -> Case:
     verdict, primary = report["verdict"], report.get("primary") or {}
     device, kernel, collective = report.get("device") or {}, primary.get("kernel") or {}, report.get("collective") or {}
     messages = [_text(primary.get("root_message")), _text(primary.get("message"))]

@@ -56,6 +56,7 @@ def test_names_that_climb_are_only_names(tmp_path: Path, monkeypatch: pytest.Mon
     for name, count in (("a.tar", 2), ("a.zip", 2)):
         incident = analyze([name])
         assert len(incident.sources or incident.coverage.sources) == count
+        assert not incident.coverage.skipped
         assert "the secret" not in repr(incident)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -92,7 +93,7 @@ def test_depth_is_limited() -> None:
     for level in range(8):
         packed = tar([(f"{level}.tar", packed, tarfile.REGTYPE, "")])
     intake = read([packed, CRASH], ())
-    assert len(intake.sources) == 1 + ("binary" not in why(intake.skipped))
+    assert max(source.name.count("!") for source in intake.sources) <= 3
     squeezed = CRASH
     for _ in range(8):
         squeezed = gzip.compress(squeezed)
@@ -106,7 +107,7 @@ def test_a_header_without_end_is_refused() -> None:
     info.type, info.size = tarfile.XHDTYPE, 64 << 20
     bomb = info.tobuf() + b"\0" * (2 << 20)
     intake = read([bomb, CRASH], ())
-    assert "header" in why(intake.skipped)
+    assert "a header of more than 1 MB" in why(intake.skipped)
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.7, 0.95])

@@ -46,7 +46,7 @@ def test_a_few_bytes_do_not_become_gigabytes(key: str) -> None:
     version = b"h\x28" if key == "version" else _text("2.10")
     dump = lists + b"}(" + _text("version") + version + _text("entries") + b"](" + row + b"e" + _text("pg_config") + b"}u."
     limit = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, limit[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, limit[1]))
     try:
         incident = analyze([dump])
     finally:
@@ -70,3 +70,48 @@ def test_numbers_too_large_to_print() -> None:
         {"version": "2.10", "pg_config": {}, "entries": [row]}).encode()):  # fmt: skip
         incident = analyze([content])
         assert not [note for note in incident.coverage.notes if "gave up" in note.text or "of its own" in note.text]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x04Nr\xff\xff\xff\x1f.", b"\x80\x05\x96\xff\xff\xff\x7f\0\0\0\0.", b"\x80\x04X\xff\xff\xff\x7f", b"\x80\x04\x8b\xff\xff\xff\x7f.",
+        b"\x80\x04B\xff\xff\xff\xff", b"\x80\x04\x8d" + b"\xff" * 8, b"\x80\x04\x95" + b"\xff" * 8,
+    ],
+    ids=["memo", "bytearray", "text", "long", "bytes", "text8", "frame"],
+)  # fmt: skip
+def test_a_dump_reserves_no_memory_for_what_is_not_there(content: bytes) -> None:
+    import tracemalloc
+
+    from forensics.parse import restricted_pickle
+
+    tracemalloc.start()
+    try:
+        restricted_pickle.loads(content)
+    except restricted_pickle.UnsafePickle:
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_plain_data_is_read_as_python_reads_it(protocol: int) -> None:
+    from forensics.parse import restricted_pickle
+
+    data: Any = {
+        "a": [1, -5, 70_000, 2**40, -(2**40), 3.5, None, True, False, "é" * 300, (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)],
+        "many": [{"name": f"f{n % 7}", "line": n} for n in range(2_000)], ("0", "pg"): {}, 7: "\ud800",
+    }  # fmt: skip
+    assert restricted_pickle.loads(pickle.dumps(data, protocol)) == data
+
+
+def test_a_report_of_ours_that_was_tampered_with_is_refused_in_words() -> None:
+    from forensics.errors import UsageError
+    from forensics.repro.case import case_of_report
+
+    good: Any = {"schema": "forensics-report/1", "verdict": {"category": "unknown"}, "primary": {"frames": [], "chain": []}}
+    case_of_report(good)
+    for key, wrong in (("frames", [0]), ("frames", 5), ("chain", ["x"]), ("kernel", [1]), ("evidence", [None])):
+        with pytest.raises(UsageError, match="cannot be used"):
+            case_of_report({**good, "primary": {**good["primary"], key: wrong}})
