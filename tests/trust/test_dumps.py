@@ -70,6 +70,11 @@ def test_numbers_too_large_to_print() -> None:
         {"version": "2.10", "pg_config": {}, "entries": [row]}).encode()):  # fmt: skip
         incident = analyze([content])
         assert not [note for note in incident.coverage.notes if "gave up" in note.text or "of its own" in note.text]
+    from forensics.model.source import Span
+    from forensics.parse.flight_recorder import event_of
+
+    entry = event_of("", {"entries": [{"collective_seq_id": 2**100, "record_id": 2**40}]}, Span(0, 1, 1)).fields["entries"][0]
+    assert (entry.sequence, entry.record_id) == (None, 2**40)
 
 
 @pytest.mark.parametrize(
