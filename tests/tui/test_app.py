@@ -297,3 +297,18 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
             assert "[bold]boo[/bold]" in shown and "\x1b" not in shown and "\u202e" not in shown
 
     asyncio.run(go())
+
+
+def test_two_runs_are_compared(app: Make) -> None:
+    async def go() -> None:
+        it = app("all_ranks_moe")
+        good = next(iter(sorted((SAMPLES / "healthy_sglang").glob("*.log"))))
+        async with it.run_test(size=(110, 40)) as pilot:
+            await pilot.press("c")
+            await typed(pilot, str(good))
+            shown = text_of(it, "#verdict-page-text")
+            assert "Compared with" in shown and "healthy_sglang" in shown
+            assert "arch_mismatch" in shown
+            assert str(good) in it.logs.names
+
+    asyncio.run(go())
