@@ -9,7 +9,7 @@ import pytest
 from forensics.ingest import read
 from forensics.match import anchors, match
 from forensics.match.conditions import Context, holds
-from forensics.match.trial import facts_from, from_entry, intake_of, try_text
+from forensics.match.trial import facts_from, from_entry, intake_of
 from forensics.match.versions import satisfies
 from forensics.model.verdict import Finding
 from forensics.parse import anchors as parse_anchors
