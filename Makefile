@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 EXTRAS ?= dev
 JOBS   ?= auto
 
-.PHONY: try test lint check install install-dev bench fuzz wheel clean
+.PHONY: try test lint check install install-dev bench fuzz wheel zipapp clean
 
 # installed again only when pyproject.toml changes
 $(VENV)/.installed: pyproject.toml hatch_build.py
@@ -47,6 +47,11 @@ fuzz: install-dev
 
 wheel: install-dev
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+# one file for a node without network, with all it needs for this system and Python: dist/forensics.pyz
+zipapp: wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check shiv
+	$(BIN)/shiv --reproducible --quiet -c forensics -p "/usr/bin/env python3" -o dist/forensics.pyz dist/gpu_forensics-*.whl
 
 clean:
 	rm -rf dist build forensics/_compiled
