@@ -76,7 +76,7 @@ SPARED = (
     "unittest", "concurrent", "ctypes", "html", "csv",
     "forensics.cli.commands", "forensics.cli.analyze_command", "forensics.match.schema", "forensics.match.linting",
     "forensics.match.explain", "forensics.knowledge.binaries", "forensics.report.json", "forensics.report.contract",
-    "forensics.report.html", "forensics.report.markdown", "forensics.report.redact", "forensics.repro", "forensics.tui",
+    "forensics.report.html", "forensics.report.markdown", "forensics.redact", "forensics.repro", "forensics.tui",
     "forensics.ingest.follow", "forensics.parse.flight_recorder", "forensics.parse.slurm",
 )  # fmt: skip
 

@@ -39,8 +39,8 @@ def diff(good: str, bad: str, format_: str, output: str | None, gpu: str | None,
     if format_ == "json":
         content = differ.as_json(one, two)
     elif format_ == "markdown":
+        from forensics.redact import Redactor
         from forensics.report.markdown import write as write_markdown
-        from forensics.report.redact import Redactor
 
         redactor = Redactor(two)
         seen = redactor.value(differ.view(one, two))

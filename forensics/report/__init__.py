@@ -39,7 +39,7 @@ def render(
         raise UsageError(f"unknown format {format!r}", help="one of " + ", ".join(FORMATS))
     redactor = None
     if redact or (redact is None and format in PUBLIC):
-        from forensics.report.redact import Redactor
+        from forensics.redact import Redactor
 
         redactor = Redactor(incident)
     if format in ("json", "sarif", "junit"):

@@ -21,7 +21,7 @@ from forensics.report.naming import ROLES
 from forensics.report.surroundings import around
 
 if TYPE_CHECKING:
-    from forensics.report.redact import Redactor
+    from forensics.redact import Redactor
 
 _PAGE = FilePath(__file__).parent / "page"
 #: of the timeline's drawing, in its own units

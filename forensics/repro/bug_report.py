@@ -5,8 +5,8 @@ issue(plan, outcome) -> "### Triton GEMM … : out of resource: shared memory…
 
 from __future__ import annotations
 
+from forensics.redact import Redactor
 from forensics.repro.planning import Plan
-from forensics.repro.redact import redacted
 from forensics.repro.render import render
 from forensics.repro.running import ReproOutcome
 
@@ -72,4 +72,6 @@ def issue(plan: Plan, outcome: ReproOutcome | None = None) -> str:
     if outcome and outcome.output.strip():
         tail = "\n".join(outcome.output.strip().splitlines()[-_TAIL_LINES:])
         parts += ["**Output**\n", _fenced(tail)]
-    return redacted("\n".join(parts))
+    redactor = Redactor()
+    text = redactor.text("\n".join(parts))
+    return f"{text}\n*Redacted: {redactor.summary()}. Read it before you publish it.*\n"

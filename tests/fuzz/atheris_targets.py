@@ -55,7 +55,7 @@ def _report(data: bytes) -> None:
 
 
 def _redact(data: bytes) -> None:
-    from forensics.report.redact import Redactor
+    from forensics.redact import Redactor
 
     Redactor().text(data.decode("utf-8", "replace"))
 
@@ -119,7 +119,7 @@ def _one(name: str, flags: list[str]) -> None:
         import forensics.ingest.read
         import forensics.parse.flight_recorder
         import forensics.pipeline
-        import forensics.report.redact  # noqa: F401
+        import forensics.redact  # noqa: F401
     from forensics.errors import ForensicsError
 
     target = TARGETS[name]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forensics.model import Evidence, Incident, LogSource, Rank, RankRow, Setting, Span
+from forensics.redact import Redactor
 from forensics.report import render
-from forensics.report.redact import Redactor
 
 TOKEN = "hf_" + "AbCdEfGhIjKlMnOpQrStUvWx"
 
