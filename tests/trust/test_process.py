@@ -46,7 +46,7 @@ def _reads(pid: int) -> bool:
 
 @pytest.mark.parametrize("format", ["console", "json", "html"])
 def test_a_reader_that_leaves_early(format: str, samples: Path) -> None:
-    code = f'"{sys.executable}" -m forensics "{samples}/one_oom/one_oom.log" --format {format} | head -c 1 >/dev/null; echo "${{PIPESTATUS[0]}}"'
+    code = f'"{sys.executable}" -m forensics "{samples}/one_oom/one_oom.log" --format {format} | sh -c "exec <&-; sleep 6"; echo "${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", code], capture_output=True, timeout=120, check=False)
     assert done.stderr == b""
     assert done.stdout.strip() == b"1"
@@ -58,6 +58,7 @@ def test_closed_descriptors(closing: str, samples: Path) -> None:
     done = subprocess.run(["bash", "-c", code], capture_output=True, timeout=120, check=False)
     assert b"Traceback" not in done.stderr and b"forensics/cli" not in done.stdout
     assert done.returncode == (4 if closing.startswith(">&-") else 1)
+    assert (b"standard output is closed" in done.stderr) == (closing == ">&-")
 
 
 def test_errors_on_the_terminal_are_harmless(forensics: Run) -> None:
