@@ -236,7 +236,12 @@ def test_an_interrupt() -> None:
     """Ctrl-C while a pipe is open ends at once with 130 and one word."""
     read, write = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "forensics"], stdin=read, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "forensics"],
+        stdin=read,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # jobs in the background of a script inherit an ignored SIGINT
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.write(write, b"[2026-11-29 20:11:02 TP0] Load weight begin. avail mem=93.71 GB\n")
     time.sleep(2.5)

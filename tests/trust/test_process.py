@@ -20,7 +20,14 @@ Run = Callable[..., subprocess.CompletedProcess[bytes]]
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_ends_at_once_and_in_one_word() -> None:
     read, write = os.pipe()
-    process = subprocess.Popen([sys.executable, "-m", "forensics"], stdin=read, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "forensics"],
+        stdin=read,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # jobs in the background of a script inherit an ignored SIGINT
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     os.write(write, logs.crash("boom").encode())
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:  # it reads once it is ready to be interrupted
