@@ -71,7 +71,8 @@ def licences() -> Iterator[str]:
     tests = below(PROJECT, frozenset({"", "dev", "extra", "redact"}))
     yield "# Licences"
     yield ""
-    yield "The package itself is MIT. What it stands on, as the packages' metadata say (`python .ci/supply.py licences > docs/licences.md`):"
+    yield "The package itself is MIT. What it stands on, as the packages' metadata say"
+    yield "(written by `python .ci/supply.py licences > docs/licences.md`):"
     for title, names in (("Installed with it", run), ("Optional, or for its tests only", {k: v for k, v in tests.items() if k not in run})):
         yield f"\n## {title}\n\n| package | version | licence |\n| --- | --- | --- |"
         for name, one in sorted(names.items()):

@@ -51,9 +51,9 @@ def _reads(pid: int) -> bool:
         return True
 
 
-@pytest.mark.parametrize("format", ["console", "json", "html"])
+@pytest.mark.parametrize("format", ["console", "json"])
 def test_a_reader_that_leaves_early(format: str, samples: Path) -> None:
-    code = f'"{sys.executable}" -m forensics "{samples}/one_oom/one_oom.log" --format {format} | sh -c "exec <&-; sleep 6"; echo "${{PIPESTATUS[0]}}"'
+    code = f'"{sys.executable}" -m forensics "{samples}/one_oom/one_oom.log" --format {format} | sh -c "exec <&-; sleep 4"; echo "${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", code], capture_output=True, timeout=120, check=False)
     assert done.stderr == b""
     assert done.stdout.strip() == b"1"
