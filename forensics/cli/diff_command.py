@@ -42,7 +42,7 @@ def diff(good: str, bad: str, format_: str, output: str | None, gpu: str | None,
         from forensics.redact import Redactor
         from forensics.report.markdown import write as write_markdown
 
-        redactor = Redactor(two)
+        redactor = Redactor(one, two)
         seen = redactor.value(differ.view(one, two))
         content = write_markdown(seen, redacted=redactor.summary()).encode("utf-8", "replace")
     else:

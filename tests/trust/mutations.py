@@ -188,7 +188,7 @@ ROWS = (
         TRUST + "test_process.py::test_an_error_of_ours_is_a_sentence_and_debug_shows_it", "forensics/cli/main.py",
         "        if debug:\n            raise", "        raise"),
     Row("Anything that leaves the machine", "no network call, and no network library for redaction either",
-        TRUST + "test_network.py", "forensics/redact.py",
+        TRUST + "test_network.py", "forensics/redact/library.py",
         'clients = [name for name in ("requests", "requests.exceptions") if name not in sys.modules]', "clients: list[str] = []"),
     Row("kill -9 at any moment", "files appear whole under their names: caches, notes, reports, scripts",
         TRUST + "test_kills.py", "forensics/report/triage.py",

@@ -60,3 +60,10 @@ def test_a_bug_report_is_redacted(tmp_path: Path) -> None:
     assert plan is not None
     text = issue(plan)
     assert TOKEN not in text and "marlene" not in text
+
+
+def test_junit_names_nobody_whatever_comes_first() -> None:
+    """A name that only a later text gives away is missing in the earlier ones, too."""
+    incident = analyze([logs.crash("job of marlene failed: cannot open /home/marlene/run/train.py").encode()])
+    assert "marlene" in render(incident, "junit")
+    assert "marlene" not in render(incident, "junit", redact=True)
