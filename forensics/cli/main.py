@@ -4,8 +4,8 @@
     cat server.log | forensics      -> forensics analyze -
     forensics schema                -> the JSON Schema of the report
 
-Words that are nothing but paths need no parser of options: click is imported for all the others, and takes as long as the analysis
-of a small log.
+Words that are nothing but paths and a format need no parser of options: click is imported for all the others, and takes as long as
+the analysis of a small log.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from forensics.cli.output import let_go_of_stdout
 from forensics.cli.talk import complain, tell_interrupted
 from forensics.errors import ExitCode, ForensicsError
+from forensics.report import FORMATS
 
 #: name -> (module, attribute, one line for --help); in the order of --help
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -61,10 +62,11 @@ def _run(words: list[str]) -> int:
     debug = "--debug" in words or bool(os.environ.get("FORENSICS_DEBUG"))
     try:
         words = _with_default(words)
-        if _are_paths(words):
+        if (plain := _plain(words)) is not None:
             from forensics.cli.analysis import report
 
-            return report(words[1:])
+            paths, format_ = plain
+            return report(paths, format_=format_)
         from forensics.cli.commands import call
 
         return call(words)
@@ -98,13 +100,18 @@ def _with_default(words: list[str]) -> list[str]:
     return ["analyze", *words]
 
 
-def _are_paths(words: list[str]) -> bool:
-    """Whether it is `analyze` and paths, with no option among them."""
-    return (
-        words[:1] == ["analyze"]
-        and not os.environ.get("_FORENSICS_COMPLETE")
-        and all(word == "-" or not word.startswith("-") for word in words[1:])
-    )
+def _plain(words: list[str]) -> tuple[list[str], str | None] | None:
+    """(paths, format) where it is `analyze` and paths, with no option among them but one `--format`; else None."""
+    if words[:1] != ["analyze"] or os.environ.get("_FORENSICS_COMPLETE"):
+        return None
+    paths, format_ = words[1:], None
+    if "--format" in paths[:-1]:
+        at = paths.index("--format")
+        format_ = paths[at + 1]
+        if format_ not in FORMATS:
+            return None
+        del paths[at : at + 2]
+    return None if any(word.startswith("-") and word != "-" for word in paths) else (paths, format_)
 
 
 if __name__ == "__main__":

@@ -109,16 +109,16 @@ class Assembly:
         maker = LineMaker(index, source.default_rank, [text for _, text in kept[:_SAMPLE]])
         for number, text in kept:
             maker.add(number, text)
-        lines = settle(maker.lines, maker.watch)
+        count = len(maker.lines)
+        have = {number for number, _ in kept}
+        for number, raw in sightings:
+            if number not in have:
+                maker.add(number, text_of(raw))
+        seen = settle(maker.lines, maker.watch)
         self.sources.append(replace(source, clock=maker.watch.clock()))
-        self.lines.extend(lines)
-        seen = lines
-        if sightings:
-            have = {line.number for line in lines}
-            for number, raw in sightings:
-                if number not in have:
-                    maker.add(number, text_of(raw))
-            seen = sorted(settle(maker.lines, maker.watch), key=lambda line: line.number)
+        self.lines.extend(seen[:count])
+        if len(seen) > count:
+            seen = sorted(seen, key=lambda line: line.number)
         self.activity.extend(activity_of(seen))
 
     def intake(self) -> Intake:

@@ -121,6 +121,7 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
     if not numbers and not by_pid and not mixed:
         return lines
     settled = []
+    known: dict[int, Rank] = {}  # by the identity of the lines' `Rank` objects, which live as long as the lines
     dated: float | None = None
     if mixed:
         dated = next((x.time for x in lines if x.time is not None and x.time > 9e8), None)
@@ -129,11 +130,16 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
         if rank is None and by_pid and "pid=" in line.stream:
             rank = by_pid.get(line.stream.rsplit("pid=", 1)[1])
         if rank is not None:
-            rank = numbers.get(rank, rank)
+            final = known.get(id(rank))
+            if final is None:
+                final = known[id(rank)] = numbers.get(rank, rank)
+            rank = final
         if mixed and time is not None and dated is not None:
             if 86400 * 2 < time < 7e7:
                 time = with_year(time, dated)
             elif time > 9e8:
                 dated = time
-        settled.append(line if rank is line.rank and time is line.time else line._replace(rank=rank, time=time))
+        if rank is not line.rank or time is not line.time:
+            line = LogLine(*line[:5], rank, time, *line[7:])
+        settled.append(line)
     return settled

@@ -47,6 +47,23 @@ def needles_of_table(name: str, rows: str, keys: Iterable[str], flags: int = 0) 
     return found
 
 
+def needles_of_list(name: str, key: str, flags: int = 0) -> list[str] | None:
+    """The needles of a list of patterns of which one has to match, None where one of them asks for nothing; kept as above."""
+
+    def build() -> list[str] | None:
+        found: set[str] = set()
+        for row in table(name)[key]:
+            words = needles_of(row, flags)
+            if words is None:
+                return None
+            found.update(words)
+        return sorted(found)
+
+    path = os.path.join(base(), *name.split("/")) + ".toml"
+    kept: list[str] | None = compiled(f"{name}/_needles_{key}", stamp_of([path]), build)
+    return kept
+
+
 def _best(items: Iterable[Any]) -> list[str] | None:
     """The most telling set of literals that a sequence demands."""
     found: list[list[str]] = []

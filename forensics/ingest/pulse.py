@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from forensics.ingest.decode import plain, text_of
 from forensics.ingest.dialects import table_of
+from forensics.ingest.feeds import line_feeds
 from forensics.ingest.ranks import rank_of
 
 #: lines at a block's end that are asked who wrote them; far more at the very first block
@@ -66,7 +67,7 @@ class Pulse:
         start = buf.rfind(b"\n", base, found) + 1 or base
         stop = buf.find(b"\n", found, cut)
         stop = cut if stop < 0 else stop
-        number = line - buf.count(b"\n", start, cut)
+        number = line - line_feeds(buf, start, cut)
         sighting = (number, bytes(buf[start : min(stop, start + _LINE_CAP)]))
         self.last[token] = sighting
         self.first.setdefault(token, sighting)

@@ -193,9 +193,9 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
     nodes: set[str] = set()
     pipeline = local = False
     kept = list(lines)
-    for line in kept:
-        if line.rank is not None and line.rank.number is None:
-            ranks.add(line.rank)
+    # lines share their `Rank` objects: each is hashed once
+    once = {id(line.rank): line.rank for line in kept if line.rank is not None}
+    ranks.update(rank for rank in once.values() if rank.number is None)
     if not ranks:
         return {}
     names = {name for rank in ranks for name, _ in rank.axes}

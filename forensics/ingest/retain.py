@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from forensics.ingest.feeds import line_feeds
 from forensics.ingest.fold import COPIES, DIGITS, MOST_TEMPLATES, Fold
 from forensics.ingest.wants import Wants
 
@@ -330,16 +331,15 @@ class Retainer:
 class _Place:
     """Line numbers of offsets that only grow; line feeds are counted in between."""
 
-    __slots__ = ("_at", "_count", "_number")
+    __slots__ = ("_at", "_buf", "_number")
 
     def __init__(self, buf: bytearray, at: int, number: int) -> None:
-        self._count = buf.count
-        self._at, self._number = at, number
+        self._buf, self._at, self._number = buf, at, number
 
     def of(self, offset: int) -> int:
         """The number of the line that starts at `offset`."""
         if offset > self._at:
-            self._number += self._count(b"\n", self._at, offset)
+            self._number += line_feeds(self._buf, self._at, offset)
             self._at = offset
         return self._number
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from forensics.ingest.feeds import line_feeds
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.wants import Wants
@@ -129,7 +130,7 @@ def scan(
         cut = fill if done else buf.rfind(b"\n", base, fill) + 1 or base
         if cut > base and small:
             retainer.keep_lines(line, bytes(buf[base:cut]))
-            line += buf.count(b"\n", base, cut) + (buf[cut - 1] != 10)
+            line += line_feeds(buf, base, cut) + (buf[cut - 1] != 10)
             base = cut
         elif cut > base:
             at, number = retainer.feed(buf, low, base, cut, line, wants.engine.scan(view[base:cut]), done or not room)

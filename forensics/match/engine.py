@@ -72,7 +72,7 @@ class Matcher:
         return self.try_on(one, self.subjects.event_subject(index))
 
     def _candidates(self, one: Signature, texts: Joined) -> list[int]:
-        if not texts.whole:
+        if not texts.texts:
             return []
         literals = anchors_of(one.literals, one.any_literals)
         found: set[int] = set()

@@ -4,13 +4,13 @@ Sample:
     Subject(text="torch.AcceleratorError: CUDA error: an illegal memory access was encountered\nSearch for …", kind="python",
             types=("torch.AcceleratorError",), span=Span(0, 59, 82), rank=Rank("TP2", 2, …), event=0)
 
-All texts lie joined in two strings (events, lines), so that one `find` a literal replaces a loop over lines.
+The scan says which literal stands in which line. Other texts lie joined in one string, so that one `find` a literal replaces a loop.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -51,18 +51,24 @@ class Subject(NamedTuple):
 
 
 class Joined:
-    """Many texts in one string. whole: all of them, with `end` between; starts: where each begins; words: all of theirs."""
+    """Many texts in one string. whole: all of them, with `end` between; starts: where each begins; words: all of theirs; marks:
+    where each literal stands, where a scan found that out already."""
 
-    __slots__ = ("starts", "texts", "whole", "words")
+    __slots__ = ("marks", "starts", "texts", "whole", "words")
 
-    def __init__(self, texts: list[str], end: str) -> None:
-        self.texts = texts
+    def __init__(self, texts: list[str], end: str, marks: Mapping[bytes, list[int]] | None = None) -> None:
+        self.texts, self.marks = texts, marks
+        if marks is not None:
+            self.whole, self.starts, self.words = "", [], frozenset[str]()
+            return
         self.whole = end.join(texts)
         self.starts = list(accumulate((len(text) + 1 for text in self.texts[:-1]), initial=0)) if self.texts else []
         self.words = frozenset(pattern_of(r"[A-Za-z0-9_]{4,}").findall(self.whole))
 
     def holding(self, literal: str, word: str = "", most: int = 2000) -> list[int]:
         """Indices of the texts that hold a literal, each once, at most `most`."""
+        if self.marks is not None:
+            return self.marks.get(literal.encode(), [])[:most]
         found: list[int] = []
         if word and word not in self.words:
             return found
@@ -82,7 +88,8 @@ class Subjects:
         self.intake, self.events = intake, events
         self._event_subjects: dict[int, Subject] = {}
         self.event_texts = Joined([self._text_of(event) for event in events], _TEXT_END)
-        self.line_texts = Joined([line.text for line in intake.lines], _LINE_END)
+        marks = intake.marks if intake.scanned else None
+        self.line_texts = Joined([line.text for line in intake.lines], _LINE_END, marks)
         self._code = self._code_lines()
 
     def _text_of(self, event: Event) -> str:

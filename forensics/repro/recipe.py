@@ -12,6 +12,7 @@ from typing import Any
 
 from forensics import data
 from forensics.errors import ForensicsError
+from forensics.ingest.compiled import pattern_of
 from forensics.model.record import record
 
 
@@ -31,7 +32,7 @@ class Sign:
     @property
     def regex(self) -> re.Pattern[str]:
         """The pattern, compiled when it is asked for: a report plans with one recipe of many."""
-        return re.compile(self.pattern)
+        return pattern_of(self.pattern)
 
 
 @record
@@ -48,7 +49,7 @@ class Source:
     @property
     def regex(self) -> re.Pattern[str] | None:
         """The pattern, compiled when it is asked for."""
-        return re.compile(self.pattern) if self.pattern is not None else None
+        return pattern_of(self.pattern) if self.pattern is not None else None
 
 
 @record

@@ -7,13 +7,13 @@ A new run begins where a writer that had begun before begins again after somethi
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
 from forensics.data import table
-from forensics.ingest.compiled import pattern_of
+from forensics.ingest.needles import needles_of_list
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.record import draft, field
 from forensics.model.source import LogLine, Span
@@ -40,9 +40,10 @@ class Run:
 
 
 @lru_cache(maxsize=1)
-def _begins() -> re.Pattern[str]:
+def _begins() -> Pattern[str]:
     rows = table("verdict/progress")["began"]
-    return pattern_of("|".join(f"(?P<b{place}>{row})" for place, row in enumerate(rows)))
+    pattern = "|".join(f"(?P<b{place}>{row})" for place, row in enumerate(rows))
+    return Pattern(pattern, needles=needles_of_list("verdict/progress", "began"))
 
 
 def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:

@@ -6,12 +6,12 @@ pass                                     -> the job went on and ended in order
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
+from forensics.ingest.needles import needles_of_list
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
 from forensics.model.source import LogLine, Span
@@ -33,8 +33,8 @@ _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 
 @lru_cache(maxsize=1)
-def _ended() -> re.Pattern[str]:
-    return pattern_of("|".join(table("verdict/progress")["ended"]))
+def _ended() -> Pattern[str]:
+    return Pattern("|".join(table("verdict/progress")["ended"]), needles=needles_of_list("verdict/progress", "ended"))
 
 
 @record

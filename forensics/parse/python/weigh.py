@@ -62,9 +62,17 @@ def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | N
     for line in lines:
         nxt: dict[State, int] = {}
         moves: list[tuple[State, Top, Top, State, int]] = []
+        steps: dict[Top, tuple[Top, int] | None] = {}  # of this line: where it may follow, and what it costs there
+        color = colors.words.get(line.text, "") if colors else ""
         for state, cost in ways.layers[-1].items():
             last, tops = state
-            for top, new, price in _ways(line, tops, codes, colors, sourceless):
+            for top in {START} if line.kind is Kind.HEAD else set(tops):
+                if top not in steps:
+                    steps[top] = _step(line, top, color, codes, colors, sourceless)
+                step = steps[top]
+                if step is None:
+                    continue
+                new, price = step
                 price += last is not None and top != last and last[0] != "E" and line.kind is not Kind.HEAD
                 total = cost + price
                 if limit is not None and total > limit:
@@ -125,37 +133,32 @@ def _believed(
     return result
 
 
-def _ways(
-    line: Line, tops: tuple[Top, ...], codes: Mapping[str, str], colors: Coloring | None, sourceless: bool
-) -> list[tuple[Top, Top, int]]:
-    """(top, new top, cost) of every open traceback that the line may go on with."""
+def _step(
+    line: Line, top: Top, color: str, codes: Mapping[str, str], colors: Coloring | None, sourceless: bool
+) -> tuple[Top, int] | None:
+    """(new top, cost) where the line may go on with an open traceback, else None."""
     text, kind = line.text, line.kind
     if kind is Kind.HEAD:
-        return [(START, START, 0)]
-    ways: list[tuple[Top, Top, int]] = []
-    color = colors.words.get(text, "") if colors else ""
-    for top in set(tops):
-        letter, said, tint = top
-        price: int | None = None
-        new: Top = ("F", text, color)
-        if kind is Kind.FRAME:
-            price = _to_frame(letter, said, text, sourceless)
-            if tint and color and tint != color:
-                price = None
-        elif kind is Kind.CODE:
-            fits = letter == "F" and not _without_code(said) and codes.get(said, text) == text
-            if colors is not None and fits:
-                fits = colors.allows(said, text)
-            price, new = (0 if fits else None), ("C", text, color)
-        elif tint and color and tint != color:
+        return START, 0
+    letter, said, tint = top
+    price: int | None = None
+    new: Top = ("F", text, color)
+    if kind is Kind.FRAME:
+        price = _to_frame(letter, said, text, sourceless)
+        if tint and color and tint != color:
             price = None
-        elif letter == "C":
-            price, new = raises(said, _type(text)), ("E", "", "")
-        elif letter == "F" and (sourceless or _without_code(said)):
-            price, new = 1, ("E", "", "")
-        if price is not None:
-            ways.append((top, new, price))
-    return ways
+    elif kind is Kind.CODE:
+        fits = letter == "F" and not _without_code(said) and codes.get(said, text) == text
+        if colors is not None and fits:
+            fits = colors.allows(said, text)
+        price, new = (0 if fits else None), ("C", text, color)
+    elif tint and color and tint != color:
+        price = None
+    elif letter == "C":
+        price, new = raises(said, _type(text)), ("E", "", "")
+    elif letter == "F" and (sourceless or _without_code(said)):
+        price, new = 1, ("E", "", "")
+    return None if price is None else (new, price)
 
 
 def _to_frame(letter: str, said: str, text: str, sourceless: bool) -> int | None:
