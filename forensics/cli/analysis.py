@@ -132,10 +132,11 @@ def exit_code(found: Incident) -> int:
 
 
 def _understood(found: Incident) -> bool:
-    """Whether anything in the input told a clock, a rank, an engine, a GPU, or what a rule knows."""
+    """Whether anything in the input told a clock, a rank, an engine, a GPU, an end, or what a rule knows."""
     facts, it = found.facts, found.coverage
     timed = any(one.clock.kind != "none" for one in (found.sources or it.sources))
-    return bool(timed or found.ranks or facts.engine or facts.gpu or found.findings or it.claimed_lines)
+    told = timed or found.ranks or facts.engine or facts.gpu or found.findings or it.claimed_lines
+    return bool(told or found.verdict.evidence)
 
 
 def _time(text: str | None, option: str) -> float | None:

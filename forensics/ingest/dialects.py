@@ -213,7 +213,9 @@ def _from_json(row: Dialect, text: str) -> Peeled | None:
         return None
     if not isinstance(content, dict):
         return None
-    message = _lookup(content, row.json["message"])
+    # a launcher that relays its children's output says through which pipe it came
+    relayed = content.get("data") if content.get("pipe") in ("stdout", "stderr") else None
+    message = relayed if isinstance(relayed, str) else _lookup(content, row.json["message"])
     if message is None:
         return None
     captures = {}

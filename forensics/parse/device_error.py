@@ -92,7 +92,7 @@ _FROM = Lazy(
 #: a Python exception's own line, a what(), code of a traceback, documentation links, ggml's and TensorRT-LLM's lines
 _ELSEWHERE = Lazy(
     r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Warning): |what\(\):|File \"|frame #|raise |if |return |self\.|#|\d+ {3,}0x|Accelerator Fatal Error: |Search for `|For debugging|Compile with|CUDA kernel errors|HIP kernel errors)"
-    r"|\[TensorRT-LLM\]|torch\.\w{0,30}Error|(?:Error|Exception)\((?:'|\")?CUDA|docs\.nvidia\.com|current device: "
+    r"|\[TensorRT-LLM\]|torch\.\w{0,30}Error|(?:Error|Exception)\((?:'|\")?CUDA|docs\.nvidia\.com|current device: |unhandled cuda error"
 )
 _GGML = Lazy(r"(?:^|: )(?:CUDA|ROCm) error\s*$")
 _SUCCESS = ("cudaSuccess", "CUDA_SUCCESS", "STATUS_SUCCESS", "hipSuccess", "NCCL WARN", "NCCL INFO")

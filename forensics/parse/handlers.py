@@ -74,9 +74,10 @@ def _ucx(intake: Intake) -> list[Event]:
         if not found:
             continue
         line = lines[index]
+        thread = []
         if found["tid"]:
             thread = by_thread.get((line.source, int(found["tid"])), [])
-        else:  # MXM's handler names no thread: its table is the next one of the same writer
+        if not found["tid"] or not thread:  # MXM's handler and older UCX name no thread: it is the writer's next table
             thread = [t for t in tables if t - index <= 40 and same_writer(line, lines[t])]
         mine = [t for t in thread if 0 <= t - index <= 400 and t not in taken][:1]
         taken.update(mine)

@@ -107,6 +107,12 @@ _OTHERS: tuple[tuple[str, str, str, str | None], ...] = (
         r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>.*)$",
         None,
     ),
+    (
+        "sq_intr: error",
+        "amdgpu",
+        r"(?:amdgpu (?P<device>[0-9a-f:.]+): )?(?P<message>(?:amdgpu: )?sq_intr: error, detail.*)$",
+        None,
+    ),
     ("amdgpu: qcm fence wait loop timeout", "amdgpu", r"(?P<message>qcm fence wait loop timeout.*)$", None),
     ("I/O error, dev ", "storage", r"(?P<message>I/O error, dev (?P<device>\S{1,40}), sector.*)$", None),
     ("nfs: server ", "storage", r"(?P<message>nfs: server (?P<device>\S{1,120}) (?:not responding|OK).*)$", None),

@@ -94,6 +94,14 @@ _TABLE = Table(
             "Workers crashed due to other reasons", EventKind.LAUNCHER, fields={"what": "workers_crashed", "by": "ray"}
         ),
         Row(
+            "A worker died or was killed while executing a task",
+            _X,
+            r"(?P<message>A worker died or was killed while executing a task.{0,4000}?(?:Worker PID: (?P<pid>\d+).{0,400}?)?(?:Worker exit type: (?P<exit_type>\w{1,60})(?:[. ]+Worker exit detail: (?P<detail>.*))?)?)$",
+            fill=exit_of("ray"),
+            unless=("Error: ",),
+            after=6,
+        ),
+        Row(
             "Worker exit type: ",
             _X,
             r"Worker PID: (?P<pid>\d+) {1,4}(?P<message>Worker exit type: (?P<exit_type>\w{1,60})(?:[. ]+Worker exit detail: (?P<detail>.*))?)$",
@@ -104,14 +112,6 @@ _TABLE = Table(
             _X,
             r"(?P<message>Worker exit type: (?P<exit_type>\w{1,60})(?:[. ]+Worker exit detail: (?P<detail>.*))?)$",
             fill=exit_of("ray"),
-        ),
-        Row(
-            "A worker died or was killed while executing a task",
-            _X,
-            r"(?P<message>A worker died or was killed while executing a task.*)$",
-            fill=exit_of("ray"),
-            unless=("Error: ",),
-            after=6,
         ),
         Row(
             "The actor died unexpectedly",

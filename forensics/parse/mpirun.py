@@ -12,6 +12,8 @@ the job to be terminated. The first process to do so was:
 
 MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
 with errorcode 1.
+application called MPI_Abort(MPI_COMM_WORLD, 1) - process 3      (MPICH; the call is no signal, and its code may be 0)
+-> PROCESS_EXIT rank 3
 =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
 =   PID 77 RUNNING AT node7
 =   EXIT CODE: 139
@@ -49,6 +51,12 @@ def _who(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
     """The rank of MPI_COMM_WORLD that a library's handler names."""
     number = int(groups["rank"] or 0)
     return Rank(f"rank {number}", number, node=groups.get("node"))
+
+
+def _aborts(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
+    """MPICH's process number, which is the rank of MPI_COMM_WORLD."""
+    number = int(groups.get("rank") or groups.get("process") or 0)
+    return Rank(f"rank {number}", number)
 
 
 _TABLE = Table(
@@ -102,6 +110,21 @@ _TABLE = Table(
         ),
         Row("mpirun was unable to", EventKind.LAUNCHER, fields={"what": "launch"}, after=8),
         Row(
+            "called MPI_Abort(",
+            EventKind.PROCESS_EXIT,
+            r"(?P<message>(?:Abort\(\d+\) on node \d+ \(rank (?P<rank>\d+) in comm \d+\): )?application called MPI_Abort\([\w=]{1,40}, (?P<code>-?\d+)\) - process (?P<process>\d+))",
+            fields={"by": "mpirun"},
+            fill=lambda g, line: {"exit": ProcessExit(int(g["code"] or 0) or None, None, None, "mpirun")},
+            who=_aborts,
+        ),
+        Row(
+            "internal ABORT - process ",
+            EventKind.PROCESS_EXIT,
+            r"(?P<message>internal ABORT - process (?P<process>\d+))",
+            fields={"by": "mpirun", "exit": ProcessExit(None, None, None, "mpirun")},
+            who=_aborts,
+        ),
+        Row(
             "mpirun has exited due to process rank",
             EventKind.LAUNCHER,
             r"(?P<message>mpirun has exited due to process rank (?P<reported_rank>\d+) with PID (?P<pid>\d+) on.*)$",
@@ -151,7 +174,8 @@ def parse(intake: Intake) -> list[Event]:
                 code, last = int(exit_code[1]), after
                 break
         if code is not None:
-            events.append(_exit(line, last, exited(code, "mpirun"), rank, None, f"exited with code {code}"))
+            said = " ".join((line.text.strip(), *(l.text.strip() for _, l in following(intake, index, 1)))) if code else ""
+            events.append(_exit(line, last, exited(code, "mpirun"), rank, None, said or line.text.strip()))
     for index in hits(intake, _ABORT):
         line = intake.lines[index]
         found = _INVOKED.search(line.raw)

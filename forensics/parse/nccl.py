@@ -19,6 +19,7 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Rank
 from forensics.parse.reading import Lazy, clipped, fold, hits, make
 
@@ -32,6 +33,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_ERROR.encode(), 0, 1, "nccl"),
     Anchor(_CLOSED.encode(), 0, 0, "nccl"),
     Anchor(_INIT.encode(), 0, 0, "nccl"),
+    Anchor(b" - Init START", 0, 0, "nccl"),
     Anchor(b"Abort COMPLETE", 0, 0, "nccl"),
     Anchor(b"ncclCommAbort", 0, 0, "nccl"),
 )
@@ -54,6 +56,13 @@ _PEER = Lazy(r"(?:from peer|to|from|connection with|by remote peer|peer) ([\w.:\
 _COMPLETE = Lazy(
     r"comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<nranks>\d+)(?: cudaDev (?P<cuda>\d+))?(?: nvmlDev (?P<nvml>\d+))?(?: busId (?P<bus>[0-9a-f:.]+))?(?: commId (?P<id>0x[0-9a-f]+))?"
 )
+#: INFO lines by which a process tells its rank: the communicator it joins, the channels it opens
+_TELLS = Lazy(
+    r"(?P<host>[\w.-]{1,120}):(?P<pid>\d+):\d+ \[\d+\] NCCL INFO (?:\S{0,40} ?comm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks"
+    r"|Channel \d+(?:/\d+)? : (?P<sender>\d+)\[[0-9a-f]+\] -> \d+\[[0-9a-f]+\] (?:\[send\] )?via)"
+)
+#: lines that are asked for them
+_MOST_LINES = 50_000
 _LOCAL = Lazy(r"Connection closed by localRank (\d+)")
 _CUDA = Lazy(r"Cuda failure (?:(\d+) )?'([^']{1,200})'")
 
@@ -73,7 +82,33 @@ def parse(intake: Intake) -> list[Event]:
         event = _event(line, groups["message"].strip(), groups["level"], fields)
         if event:
             events.append(event)
-    return fold(events)
+    return fold(_ranked(intake, events))
+
+
+def _ranked(intake: Intake, events: list[Event]) -> list[Event]:
+    """The events of processes whose rank their own INFO lines tell: which communicator they join, which channels they open."""
+    unknown = {e.fields["pid"] for e in events if "pid" in e.fields and (e.rank is None or e.rank.number is None)}
+    if not unknown:
+        return events
+    told: dict[tuple[str, int], set[int]] = {}
+    for line in intake.lines[:_MOST_LINES]:
+        if "NCCL INFO" not in line.raw:
+            continue
+        found = _TELLS.search(clipped(line.raw, "NCCL "))
+        if found and int(found["pid"]) in unknown:
+            number = found["rank"] or found["sender"]
+            told.setdefault((found["host"], int(found["pid"])), set()).add(int(number))
+    sizes = {e.fields["nranks"] for e in events if "nranks" in e.fields}
+    if len(sizes) > 1:  # ranks of groups of several sizes: which of them is the world's, nothing says
+        return events
+    ranked = []
+    for event in events:
+        numbers = told.get((event.fields.get("host", ""), event.fields.get("pid", -1)), set())
+        if len(numbers) == 1 and event.kind is EventKind.COMMUNICATION and (event.rank is None or event.rank.number is None):
+            number = next(iter(numbers))
+            event = replace(event, rank=Rank(f"rank {number}", number, node=event.fields["host"], pid=event.fields["pid"]))
+        ranked.append(event)
+    return ranked
 
 
 def _event(line: LogLine, message: str, level: str, fields: dict[str, Any]) -> Event | None:

@@ -13,15 +13,50 @@ OOM_KILL and LAUNCHER events. Samples:
 
 from __future__ import annotations
 
+import re
+
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.parse.exits import exit_of, with_exit_type
 from forensics.parse.rows import Row, Table
-from forensics.parse.signals import signal_of_exit
+from forensics.parse.signals import signal_in, signal_of_exit
 
 _X = EventKind.PROCESS_EXIT
 _SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Hangup|Quit|User defined signal \d)"
+
+#: what bash says of a process that a signal ended, in the languages of its users (bash po/*.po): words -> English
+_TOLD_ABROAD = {
+    "已杀死": "Killed",
+    "已終止": "Killed",
+    "Getötet": "Killed",
+    "Processus arrêté": "Killed",
+    "Tué": "Killed",
+    "強制終了": "Killed",
+    "Убито": "Killed",
+    "Terminado (killed)": "Killed",
+    "已终止": "Terminated",
+    "Beendet": "Terminated",
+    "段错误": "Segmentation fault",
+    "程式記憶體區段錯誤": "Segmentation fault",
+    "Speicherzugriffsfehler": "Segmentation fault",
+    "Erreur de segmentation": "Segmentation fault",
+    "Violación de segmento": "Segmentation fault",
+    "Ошибка сегментирования": "Segmentation fault",
+    "已放弃": "Aborted",
+    "Abgebrochen": "Aborted",
+    "总线错误": "Bus error",
+    "Bus-Zugriffsfehler": "Bus error",
+}
+
+
+def _abroad(words: str, english: str) -> Row:
+    """A row for one of them: the line holds no more than the words, with bash's place before and its core file after them."""
+    told = re.escape(words)
+    made = ProcessExit(None, signal_in(english), None, "shell")
+    pattern = rf"^\s*(?:[\w./-]{{1,200}}: (?:line|行|Zeile|ligne|línea|строка) ?\d{{1,7}}: +\d{{1,10}} )?(?P<message>{told})(?: ?[(（][^()（）]{{1,40}}[)）])?(?:\s{{2,40}}\S.{{0,2000}})?\s*$"
+    return Row(words, _X, pattern, fields={"by": "shell", "exit": made})
+
 
 _TABLE = Table(
     "shells",
@@ -97,6 +132,18 @@ _TABLE = Table(
             fill=exit_of("docker"),
         ),
         Row(
+            " exited with code ",
+            _X,
+            r"(?P<message>\b[Pp]od:? (?P<name>[\w./-]{1,200}) exited with code (?P<code>[1-9]\d{0,2}))\b",
+            fill=exit_of("kubernetes"),
+        ),
+        Row(
+            " exitCode: ",
+            _X,
+            r"(?P<message>(?:Error )?pod (?P<name>[\w./-]{1,200}) container (?P<container>[\w./-]{1,200}) exitCode: (?P<code>[1-9]\d{0,2})\b.{0,400}?)(?:\s*\{|$)",
+            fill=exit_of("kubernetes"),
+        ),
+        Row(
             "Command terminated by signal",
             _X,
             r"(?P<message>Command terminated by signal (?P<signal_number>\d+))",
@@ -164,10 +211,11 @@ _TABLE = Table(
             r"^\s*(?:[\w./-]{1,60}: line \d+: )?\*{0,2}(?P<message>(?P<words>Killed))\*{0,2}\s*$",
             fill=exit_of("shell"),
         ),
-        Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))\s*$", fill=exit_of("shell")),
-        Row("Bus error", _X, r"^\s*(?P<message>(?P<words>Bus error))\s*$", fill=exit_of("shell")),
+        Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))(?:: 11)?\s*$", fill=exit_of("shell")),
+        Row("Bus error", _X, r"^\s*(?P<message>(?P<words>Bus error))(?:: 10)?\s*$", fill=exit_of("shell")),
         Row("Aborted", _X, r"^\s*(?P<message>(?P<words>Aborted))\.?\s*$", fill=exit_of("shell")),
         Row("Terminated", _X, r"^\s*(?P<message>(?P<words>Terminated))\s*$", fill=exit_of("shell")),
+        *(_abroad(words, english) for words, english in _TOLD_ABROAD.items()),
     ),
 )
 

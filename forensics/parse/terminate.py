@@ -36,6 +36,8 @@ _LIBCXX = (
     "Unhandled exception: ",
 )
 _RAISED = "Exception raised from "
+#: what() of an exception whose first line is missing: the log begins in the middle of the block
+_SAID = "  what():  "
 _RECENT = "(most recent call first):"
 
 ANCHORS: tuple[Anchor, ...] = (
@@ -43,6 +45,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_BARE.encode(), 4, 4, "terminate"),
     Anchor(_RECURSIVE.encode(), 4, 4, "terminate"),
     Anchor(_RAISED.encode(), 6, 130, "terminate"),
+    Anchor(_SAID.encode(), 16, 140, "terminate"),
     *(Anchor(text.encode(), 2, 40, "terminate") for text in _LIBCXX),
 )
 
@@ -64,6 +67,8 @@ _NEXT = (
     "Traceback (most recent call last)",
 )
 _WHAT_LINES = 80
+#: lines between the first line of a block and its what(), with other processes' blocks woven in
+_HEADS = 40
 #: words of a line that a stack below it can belong to
 _TELLING = ("Error", "error", "xception", "failed", "terminated", "timeout")
 
@@ -73,7 +78,8 @@ def parse(intake: Intake) -> list[Event]:
     lines = intake.lines
     headers = [i for i in hits(intake, _RAISED) if _RECENT in lines[i].text]
     stacks = numbered_stacks(intake, headers, c10_frame, 140)
-    blocks = hits(intake, _CALLED)
+    called = hits(intake, _CALLED)
+    blocks = sorted([*called, *_headless(intake, called)])
     owned = _owners(intake, blocks, headers)
     events = [
         _terminated(intake, block, [stacks[h] for h in owned[block] if stacks[h]], owned[block]) for block in blocks
@@ -94,6 +100,17 @@ def parse(intake: Intake) -> list[Event]:
     claimed = {header for mine in owned.values() for header in mine}
     events += [_alone(intake, header, stacks[header]) for header in headers if header not in claimed and stacks[header]]
     return events
+
+
+def _headless(intake: Intake, called: list[int]) -> list[int]:
+    """what() lines whose `terminate called` the log does not hold: no line above them, near enough, begins a block."""
+    lines = intake.lines
+    found = []
+    for index in hits(intake, _SAID):
+        begun = any(0 <= index - block <= _HEADS for block in _near(called, index))
+        if lines[index].text.startswith(_SAID) and not begun:
+            found.append(index)
+    return found
 
 
 def _near(blocks: list[int], index: int) -> list[int]:
@@ -145,14 +162,19 @@ def _terminated(intake: Intake, index: int, stacks: list[list[tuple[int, Frame]]
 
 def _what(intake: Intake, index: int) -> tuple[str, LogLine]:
     """The what() text, with the lines it goes on over, and its last line. Empty where none follows within six lines."""
-    what: list[str] = []
     last = intake.lines[index]
-    for at, line in following(intake, index, _WHAT_LINES):
+    said = last.text.partition("what():")[2].strip()
+    if said and not last.text.startswith(_SAID):
+        return said, last  # all of it folded into one line
+    what: list[str] = [said] if said else []
+    own = 0  # lines that nobody else has put his name to
+    for _, line in following(intake, index, _WHAT_LINES):
         if not what:
+            own += not line.stream or line.stream == last.stream
             if "what():" in line.text:
                 what.append(line.text.partition("what():")[2].strip())
                 last = line
-            elif at > index + 6:
+            elif own > 6:
                 break
         elif not line.text.strip() or line.text.startswith(_NEXT):
             break

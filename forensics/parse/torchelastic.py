@@ -17,6 +17,9 @@ worker and report) and LAUNCHER events. Samples:
       traceback : Signal 6 (SIGABRT) received by PID 2750
     -> PROCESS_EXIT rank 3, fields {"exit": …, "local_rank": 3, "host": "localhost", "first_observed": True, "what": "summary", "traceback": …, "failed_at": …}
 
+    {"message": {"message": "Signal 9 (SIGKILL) received by PID 2750", "extraInfo": {…}}}          (error.json, a file by itself)
+    -> PROCESS_EXIT type "SIGKILL", fields {"exit": …, "what": "error_file"}
+
 The agent's line has only the local rank; where the summary names the same pid it gets the global one.
 """
 
@@ -35,6 +38,7 @@ from forensics.parse.signals import exited
 
 _AGENT = "failed (exitcode: "
 _EXIT = ("exitcode  : ", "  exitcode: ")
+_EXTRA = '"extraInfo"'
 _ROOT = "Root Cause (first observed failure):"
 
 
@@ -95,9 +99,13 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_AGENT.encode(), 1, 2, "torchelastic"),
     *(Anchor(text.encode(), 6, 10, "torchelastic") for text in _EXIT),
     Anchor(_ROOT.encode(), 4, 12, "torchelastic"),
+    Anchor(_EXTRA.encode(), 4, 5, "torchelastic"),
     *_TABLE.anchors(),
 )
 
+_FILE = Lazy(r'^\s*\{\s*"message": ?\{\s*"message": ?"(?P<message>(?:[^"\\]|\\.){1,4000})"')
+_BY_SIGNAL = Lazy(r"Signal \d+ \((SIG[A-Z]+)\) received by PID (\d+)")
+_RAISED = Lazy(r"((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit)): ([^\n].*)")
 _FAILED = Lazy(
     r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\) of (?:binary|fn): (?P<binary>.*)$"
 )
@@ -128,7 +136,36 @@ def parse(intake: Intake) -> list[Event]:
                     {"what": "agent", "local_rank": local, "binary": found["binary"].strip()},
                 )
             )
-    return agent + summary + _TABLE.read(intake)
+    return agent + summary + _error_files(intake) + _TABLE.read(intake)
+
+
+def _error_files(intake: Intake) -> list[Event]:
+    """error.json of a worker that left no traceback in it (one that did is read as a traceback)."""
+    events = []
+    for index in hits(intake, _EXTRA):
+        line = intake.lines[index]
+        whole = line.raw.lstrip().startswith("{")
+        before = [] if whole else [l for _, l in preceding(intake, index, 3)][::-1]
+        text = "\n".join(l.raw for l in (*before, line, *(l for _, l in following(intake, index, 4))))[:20_000]
+        found = None if "Traceback (most recent call last)" in text else _FILE.match(text)
+        if found is None:
+            continue
+        said = found["message"].replace("\\n", "\n").replace('\\"', '"')
+        signal, raised = _BY_SIGNAL.match(said), _RAISED.match(said)
+        made = ProcessExit(None, signal[1], int(signal[2]), "torchelastic") if signal else None
+        events.append(
+            make(
+                EventKind.PROCESS_EXIT if made else EventKind.MESSAGE,
+                before[0] if before else line,
+                line,
+                parser="torchelastic",
+                type=made.signal if made else raised[1] if raised else None,
+                message=raised[2] if raised and not made else said,
+                fields={"exit": made, "what": "error_file"} if made else {"what": "error_file"},
+                level="ERROR",
+            )
+        )
+    return events
 
 
 def _entry(intake: Intake, index: int) -> Event | None:

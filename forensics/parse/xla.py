@@ -25,6 +25,13 @@ _TABLE = Table(
             fields={"what": "rendezvous"},
         ),
         Row(
+            "NCCL operation ",
+            EventKind.MESSAGE,
+            r"(?P<message>NCCL operation (?P<operation>\w{1,40})(?:\([^()]{0,300}\))? failed: [^\n;]{1,400}?)(?:; current tracing scope.{0,2000}|: while running replica.{0,400})?$",
+            level="ERROR",
+            fields={"what": "nccl_operation"},
+        ),
+        Row(
             "Execution of replica ",
             EventKind.MESSAGE,
             r"(?P<message>Execution of replica (?P<replica>\d+) failed: .*)$",

@@ -92,4 +92,16 @@ def fold(seen: Sequence[Sighting]) -> list[Group]:
         if group is None:
             groups[key] = group = Group(sighting, mark)
         group.members.append(sighting)
-    return list(groups.values())
+    found = list(groups.values())
+    for group in found:
+        _lead(group)
+    return found
+
+
+def _lead(group: Group) -> None:
+    """Of exits that a launcher lists in one summary, the one that it saw first leads."""
+    if group.first.kind == "exit" and group.first.events[0].fields.get("what") == "summary":
+        seen = next((m for m in group.members if m.events[0].fields.get("first_observed") is True), None)
+        if seen is not None and seen is not group.first:
+            group.first = seen
+            group.members = [seen, *(m for m in group.members if m is not seen)]

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event
 from forensics.model.record import replace
-from forensics.verdict.join_communication import explain_communication, explain_waiting, join_watchdogs
+from forensics.verdict.join_communication import explain_communication, explain_waiting, join_watchdogs, name_warnings
 from forensics.verdict.join_device import (
     join_aborts,
     join_asserts,
     join_compilers,
     join_device_errors,
+    join_dumps,
     join_signals,
 )
 from forensics.verdict.order import Order
@@ -35,7 +36,9 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     kept = join_signals(kept)
     kept = join_aborts(kept)
     kept = join_watchdogs(kept)
+    join_dumps(kept, events)
     explain_waiting(kept, events)
+    name_warnings(kept)
     explain_communication(kept, order)
     return kept
 

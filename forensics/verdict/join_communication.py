@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
+from forensics.model.source import Rank
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Near, Sighting, same_process
 
 _COMMUNICATION = Pattern(r"NCCL|RCCL|DistBackendError|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", re.I)
 #: time-outs that are looked at when an abort seeks its own
 _MOST = 512
+#: a warning shorter than this may be quoted by anybody
+_TELLING = 24
 _FAILS = Pattern(r"[Ee]rror|[Ff]ail|[Tt]imed? ?out|refused|unreachable|mismatch|No such|denied")
 
 
@@ -61,6 +64,37 @@ def explain_waiting(seen: list[Sighting], events: Sequence[Event]) -> None:
             sighting.root_message = report.message
             sighting.spans = [*sighting.spans, report.span]
             sighting.events = [*sighting.events, report]
+
+
+def name_warnings(seen: Sequence[Sighting]) -> None:
+    """A library's warning names a process, not a rank: the only rank whose exception quotes its words had it."""
+    warned = [s for s in seen if s.kind == "message" and (s.rank is None or s.rank.number is None) and _warns(s)]
+    warned = [s for s in warned if s.events[0].kind is EventKind.COMMUNICATION and len(s.message) >= _TELLING][:_MOST]
+    if not warned:
+        return
+    texts: list[tuple[str, Rank]] = []
+    above: Sighting | None = None
+    for sighting in seen[:_MOST]:
+        rank = sighting.rank
+        if rank is None and sighting.count == 1 and above is not None and _goes_on(sighting, above):
+            rank = above.rank
+        if rank is not None and rank.number is not None:
+            texts += [(text, rank) for text in sighting.texts]
+        above = sighting
+    for sighting in warned:
+        words = sighting.message[:200]
+        told = {rank.key: rank for text, rank in texts if words in text}
+        if len(told) == 1:
+            rank = next(iter(told.values()))
+            own = sighting.rank
+            sighting.rank = Rank(rank.label, rank.number, rank.axes, rank.node or (own.node if own else None), own.pid if own else None)
+
+
+def _goes_on(sighting: Sighting, above: Sighting) -> bool:
+    """True for c10d's explanation right below its message, in lines without the prefix."""
+    if not (sighting.type or "").startswith("nccl"):
+        return False
+    return sighting.span.source == above.span.source and sighting.span.first_line - above.span.last_line == 1
 
 
 def explain_communication(seen: list[Sighting], order: Order) -> None:

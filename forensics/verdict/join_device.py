@@ -7,9 +7,11 @@ DEVICE_ASSERT "Assertion `idx < n` failed" + RuntimeError "CUDA error: device-si
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
+from forensics.model.event import Event, EventKind
 from forensics.model.verdict import CausalRole
 from forensics.verdict.sighting import Near, Sighting, close, same_process
 
@@ -35,6 +37,9 @@ _DEVICE_PHRASES = (
 )
 #: how far below the runtime's own line its caller's traceback can stand
 _RAISED_WITHIN = 400
+#: signals that end a process by a fault of its own, and how far below its dump they are told, in lines
+_FAULTS = frozenset(("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"))
+_DUMP_ABOVE = 60
 _STATUS = Pattern(r"^(?:CUDA_ERROR|CUDNN_STATUS|CUBLAS_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|cudaError|hipError)")
 _SEE_ABOVE = Pattern(r"(?:errors?|log|messages?|output) above|see above", re.I)
 _COMPILES = Pattern(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
@@ -251,6 +256,28 @@ def _both_complete(one: Sighting, other: Sighting) -> bool:
         return any(f.file and f.file.endswith(".py") for f in sighting.frames)
 
     return python(one) and python(other)
+
+
+def join_dumps(seen: list[Sighting], events: Sequence[Event]) -> None:
+    """A fault that a shell or a launcher reports gets the stack that the dying process printed right above, where faulthandler's
+    first line is missing: its dump marks the current thread, and nobody had asked for it."""
+    dumps = [
+        e for e in events if e.kind is EventKind.STACK and e.stacks and e.fields.get("current") == 0 and not e.fields.get("reason")
+    ]
+    for sighting in seen if dumps else ():
+        if sighting.frames or sighting.kind not in ("exit", "fatal_signal") or sighting.type not in _FAULTS:
+            continue
+        above = [
+            e
+            for e in dumps
+            if e.span.source == sighting.span.source
+            and 0 < sighting.span.first_line - e.span.last_line <= _DUMP_ABOVE
+            and (e.rank is None or sighting.rank is None or e.rank.number == sighting.rank.number)
+        ]
+        if above:
+            sighting.frames = above[-1].stacks[0].frames
+            sighting.events = [*sighting.events, above[-1]]
+            sighting.spans = [*sighting.spans, above[-1].span]
 
 
 def join_aborts(seen: list[Sighting]) -> list[Sighting]:

@@ -27,6 +27,7 @@ from forensics.model.verdict import (
 from forensics.verdict import explain, hardware
 from forensics.verdict.describe import describe
 from forensics.verdict.incidents import split
+from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
@@ -47,6 +48,7 @@ def judge(
     """The incident that ended the job. incident: report this one of several instead (1-based, in the log's order); raises
     UsageError where there is none."""
     quotes, order = Quotes(intake), Order(intake)
+    events, intake.activity = join_local(events, intake.activity, facts)
     runs = split(events, intake.lines)
     analyses = [
         analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)
@@ -94,7 +96,8 @@ def _incident(
         (
             note
             for note in intake.notes
-            if note.stage == "parse" and ("gave up" in note.text or "stopped at" in note.text)
+            if note.stage in ("ingest", "parse", "verdict")
+            and any(words in note.text for words in ("gave up", "stopped at", "was stopped"))
         ),
         None,
     )

@@ -96,7 +96,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     # Only the word of those who saw an engine dead: what was raised last is what the log has to say.
     seen_dead = [g for g in ordered if g.first.outside and g.first.role is CausalRole.CASCADE and not g.first.torn]
     # A launcher's summary names the exit that it saw, and that exit is nearer.
-    seen_dead = [g for g in seen_dead if g.first.rule != "cascade.child-failed"]
+    seen_dead = [g for g in seen_dead if g.first.rule not in ("cascade.child-failed", "cascade.mpi-primary-job")]
     asked = next((place for place, g in enumerate(ordered) if g.first.weight == 0 and g.first.role is None), None)
     if asked is not None:  # who died after it died of it
         behind = {id(g) for g in ordered[asked:]}

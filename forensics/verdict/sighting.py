@@ -45,7 +45,7 @@ _EXCEPTION = Pattern(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResour
 _NEAR = 4_000
 #: how a line of another writer begins
 _FOREIGN = Pattern(
-    r"\n(?=\[?[WEIF]\d{3,4} \d\d:|\[rank\d+\]:|##\[|[EWIF] external/|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d"
+    r"\n(?=\[?[WEIF]\d{3,4} \d\d:|\[rank\d+\]:|##\[|[EWIF] external/|(?:\[[\w.-]{1,40}\] ?)?\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d"
     r"|(?:INFO|WARNING|ERROR|DEBUG)[ :]+\d\d-\d\d |\(\w+ pid=\d+\)|-{18,}\s*$|terminate called |Fatal Python error"
     r"|srun: |slurmstepd: |\*\*\* Aborted at )",
     re.MULTILINE,

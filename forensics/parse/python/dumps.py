@@ -286,7 +286,7 @@ def _event(dump: _Dump) -> Event | None:
         rank=told.rank,
         time=dump.lines[0].time,
         type=None if dump.fatal is None else _signal(dump.fatal),
-        message=dump.fatal or dump.reason,
+        message=f"Fatal Python error: {dump.fatal}" if dump.fatal else dump.reason,
         stacks=tuple(_stack(thread, source) for thread in threads),
         level=told.level,
         parser="python",

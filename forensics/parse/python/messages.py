@@ -71,6 +71,9 @@ _PHRASES = Pattern(
 #: lines that the launchers' parser reads
 _OTHERS = ("srun: ", "slurmstepd: ", "mpirun ", "prterun ")
 
+#: torch/distributed/elastic/multiprocessing/errors/error_handler.py: {"message": {"message": "…", "extraInfo": {…}}}
+_ERROR_FILE = Pattern(r'^\{\s*"message": \{\s*"message": "(?P<message>(?:[^"\\]|\\.){1,4000})",\s*"(?:extraInfo|errorCode)"')
+
 _NUMBERS = pattern_of(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 
 
@@ -99,7 +102,7 @@ def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list
         severe = line.level in _SEVERE and line.source not in loud
         if not severe and (line.level in _QUIET or not any(hint in text for hint in _HINTS)):
             continue
-        if (line.source, line.number) in claimed or not text.strip() or text.startswith(_OTHERS):
+        if (line.source, line.number) in claimed or not text.strip("{}[](), \t") or text.startswith(_OTHERS):
             continue
         found = _read(text[:6000], severe)
         if found is None:
@@ -113,6 +116,7 @@ def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list
             folded.count += 1
         elif len(kept) < MOST:
             whole = "\n".join((message, *more)).rstrip()
+            name, whole = _of_error_file(name, whole)
             kept[key] = _Folded(_event(line, len(more), name, whole, heading))
     return [replace(f.event, count=f.count) if f.count > 1 else f.event for f in kept.values()]
 
@@ -169,6 +173,16 @@ def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[t
         else:
             break
     return more
+
+
+def _of_error_file(name: str | None, message: str) -> tuple[str | None, str]:
+    """(type, message) out of the JSON in which torch's elastic agent keeps a worker's error, whole or torn."""
+    found = _ERROR_FILE.match(message[:6000]) if name is None and message.startswith("{") else None
+    if found is None:
+        return name, message
+    said = found["message"].replace("\\n", "\n").replace('\\"', '"')
+    inner = raised(said) if looks_raised(said) else None
+    return (inner[0], inner[1]) if inner else (None, said)
 
 
 def _is_part(text: str) -> bool:

@@ -1,0 +1,206 @@
+"""What schedulers, launchers and dying processes say of training jobs, and what of it is the cause."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from forensics.model.verdict import Category, CausalRole, Status
+
+from .conftest import Told
+
+PROGRESS = "Epoch 3:  93%|######## | 18625/20000 [5:43:21<25:20,  0.90it/s, train_loss=3.40]\n"
+
+
+def test_a_step_that_ran_into_its_time_limit_was_killed_though_its_last_steps_follow(told: Told) -> None:
+    text = (
+        PROGRESS
+        + "slurmstepd: error: *** STEP 77.0 ON node7 CANCELLED AT 2026-11-29T20:15:20 DUE TO TIME LIMIT ***\n"
+        + "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+        + PROGRESS * 3
+    )
+    incident = told(text)
+    assert incident.status is Status.KILLED
+    assert incident.verdict.category is Category.KILLED_EXTERNALLY
+    assert "time limit" in incident.verdict.title.lower()
+
+
+def test_a_preempted_step_has_a_title_in_words(told: Told) -> None:
+    incident = told(
+        PROGRESS + "slurmstepd: error: *** STEP 77.0 ON node7 CANCELLED AT 2026-11-29T20:15:20 DUE TO PREEMPTION ***\n"
+    )
+    assert incident.verdict.signature == "launcher.slurm-cancelled"
+    assert incident.verdict.title == "The job was cancelled (PREEMPTION)"
+
+
+def test_a_step_cancelled_because_a_task_failed_is_a_consequence(told: Told) -> None:
+    text = (
+        "srun: error: node7: task 3: Segmentation fault (core dumped)\n"
+        "slurmstepd: error: *** STEP 77.0 ON node7 CANCELLED AT 2026-11-29T20:15:20 DUE TO TASK FAILURE ***\n"
+    )
+    incident = told(text)
+    assert incident.verdict.category is Category.SEGFAULT
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 3
+
+
+def _summary(rank: int, code: str, traceback: str, root: bool, time: str = "2026-11-29_20:16:49") -> str:
+    head = "Root Cause (first observed failure):\n" if root else ""
+    return f"""{head}[{rank}]:
+  time      : {time}
+  host      : node7
+  rank      : {rank} (local_rank: {rank})
+  exitcode  : {code} (pid: {2700 + rank})
+  error_file: <N/A>
+  traceback : {traceback}
+------------------------------------------------------------
+"""
+
+
+def test_of_workers_that_died_alike_the_first_observed_one_leads(told: Told) -> None:
+    dead = "Signal 11 (SIGSEGV) received by PID 270"
+    text = "Failures:\n" + _summary(1, "-11", dead + "1", False) + _summary(0, "-11", dead + "0", True)
+    incident = told(text)
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 0
+    assert [rank.number for rank in incident.verdict.same_failure_ranks] == [1]
+    assert incident.primary is not None and incident.primary.message.endswith("PID 2700")
+
+
+BOOM = """[default3]:Traceback (most recent call last):
+[default3]:  File "/srv/train.py", line 88, in main
+[default3]:    run()
+[default3]:ValueError: bucket 7 has no samples
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "number"),
+    [
+        ("+ torchrun --nproc_per_node=4 train.py\n", 3),
+        ("+ torchrun --nnodes=1 --nproc_per_node=4 train.py\n", 3),
+        ("+ torchrun --nnodes=2 --nproc_per_node=4 train.py\n", None),
+        ("+ torchrun --nproc_per_node=4 --rdzv_endpoint=node0:29400 train.py\n", None),
+        ("", None),
+    ],
+)
+def test_a_local_rank_is_global_where_the_job_has_one_node(told: Told, launch: str, number: int | None) -> None:
+    rank = told(launch + BOOM).verdict.rank
+    assert rank is not None and rank.number == number
+
+
+def test_a_local_rank_gets_the_number_that_the_launcher_names_with_it(told: Told) -> None:
+    summary = _summary(11, "1", "To enable traceback see: https://pytorch.org", True).replace(
+        "(local_rank: 11)", "(local_rank: 3)"
+    )
+    incident = told(BOOM + summary)
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 11
+    assert [row.rank.number for row in incident.ranks] == [11]
+
+
+def test_two_nodes_that_name_one_local_rank_leave_it_open(told: Told) -> None:
+    one = _summary(3, "1", "x", True)
+    other = _summary(7, "1", "x", False).replace("(local_rank: 7)", "(local_rank: 3)").replace("node7", "node8")
+    rank = told(BOOM + one + other).verdict.rank
+    assert rank is not None and rank.number is None
+
+
+DUMP = """Current thread 0x00007d28af644000 (most recent call first):
+  File "/srv/mixer/scan.py", line 57 in forward
+  File "/srv/train.py", line 12 in <module>
+"""
+
+
+def test_a_fault_told_by_the_shell_has_the_stack_that_stands_above_it(told: Told) -> None:
+    incident = told(DUMP + "Segmentation fault (core dumped)\n")
+    assert incident.primary is not None
+    assert [frame.function for frame in incident.primary.frames] == ["<module>", "forward"]
+
+
+def test_a_stack_that_was_asked_for_is_not_a_faults(told: Told) -> None:
+    incident = told("Timeout (0:05:00)!\n" + DUMP + "step 4 | loss 2.0\n" * 4 + "Segmentation fault (core dumped)\n")
+    assert incident.primary is not None
+    assert incident.primary.frames == ()
+
+
+def test_mpiruns_report_of_a_process_is_nearer_than_its_report_of_the_job(told: Told) -> None:
+    text = """Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+--------------------------------------------------------------------------
+mpirun detected that one or more processes exited with non-zero status, thus causing
+the job to be terminated. The first process to do so was:
+
+  Process name: [[29973,1],2]
+  Exit code:    3
+"""
+    incident = told(text)
+    assert incident.primary is not None and incident.primary.type == "exit 3"
+    assert incident.primary.message.startswith("mpirun detected that one or more processes exited")
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 2
+
+
+WARNED = "node7:811:820 [4] ib_plugin.c:1673 NCCL WARN NET/IB: Got completion from peer 10.0.1.23<34696> with status=12 opcode=0 len=0 vendor err 129 (Recv)\n"
+QUOTED = """[rank{rank}]:[E1229 16:47:25.333820755 ProcessGroupNCCL.cpp:541] [Rank {rank}] found async exception when checking for NCCL errors: NCCL error: remote process exited or there was a network error, NCCL version 2.22.3
+ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
+Last error:
+NET/IB: Got completion from peer 10.0.1.23<34696> with status=12 opcode=0 len=0 vendor err 129 (Recv)
+"""
+
+
+def test_a_warning_is_of_the_rank_that_quotes_it(told: Told) -> None:
+    rank = told(WARNED + QUOTED.format(rank=12)).verdict.rank
+    assert rank is not None and rank.number == 12 and rank.pid == 811
+
+
+def test_a_warning_that_two_ranks_quote_is_of_neither(told: Told) -> None:
+    rank = told(WARNED + QUOTED.format(rank=12) + QUOTED.format(rank=13)).verdict.rank
+    assert rank is None or rank.number is None
+
+
+def test_a_loggers_line_below_an_exception_is_no_part_of_its_message(told: Told) -> None:
+    text = """Traceback (most recent call last):
+  File "/srv/a.py", line 3, in load
+    raise KeyError("w13")
+KeyError: 'w13'
+[job-runner] 2026-11-29 20:15:20,123 - runner - INFO - process 1 ended
+"""
+    primary = told(text).primary
+    assert primary is not None and primary.message == "'w13'"
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.9G of 15.4G hbm.\n", Category.OOM_GPU),
+        ("RuntimeError: NCCL Error 5: invalid usage\n", Category.NCCL),
+        ("AssertionError: torch.float32 != torch.bfloat16\n", Category.SHAPE_OR_DTYPE_ASSERT),
+        ("ray.exceptions.RayTaskError(OutOfMemoryError): ray::Worker.step() (pid=71, ip=10.0.0.1)\n", Category.OOM_GPU),
+        ("Non-OK-status: GpuLaunchKernel(Fill, 1, 1, 0, s) status: Internal: out of memory\n", Category.OOM_GPU),
+    ],
+)  # fmt: skip
+def test_words_that_name_the_kind(told: Told, text: str, category: Category) -> None:
+    assert told(text).verdict.category is category
+
+
+def test_the_proxys_words_follow_from_the_line_before(told: Told) -> None:
+    text = """node7:811:820 [1] misc/socket.cc:518 NCCL WARN Net : Call to recv from 10.0.0.7<58355> failed : Broken pipe
+node7:811:820 [1] proxy.cc:1119 NCCL WARN [Proxy Service 9] Failed to execute operation Connect from rank 9, retcode 6
+"""
+    incident = told(text)
+    assert incident.primary is not None and incident.primary.message.endswith("failed : Broken pipe")
+    assert incident.failures[-1].role is CausalRole.CASCADE
+
+
+def test_a_verdict_that_could_not_be_reached_is_not_called_healthy(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def breaks(*given: object) -> object:
+        calls.append(given)
+        if len(calls) == 1:
+            raise RuntimeError("boom")
+        return real(*given)  # type: ignore[arg-type]
+
+    module = import_module("forensics.verdict.judge")
+    real = module.analyse
+    monkeypatch.setattr(module, "analyse", breaks)
+    monkeypatch.delenv("FORENSICS_DEBUG", raising=False)
+    assert told("step 1 | loss 2.0\n" * 5).status is Status.UNKNOWN
