@@ -107,6 +107,8 @@ def verdict_of(
         :2
     ]
     next_steps = list(finding.next_steps) if finding is not None else []
+    if hang is not None and hang.culprit is not None:  # who to look at is known
+        next_steps = _about(hang.culprit, advice.get("culprit", {}).get("next_steps", ()))
     for step in advice.get("next_steps", ()):
         told = _ASSIGNMENT.findall(" ".join(next_steps))
         if len(next_steps) < 3 and step not in next_steps and not any(one in told for one in _ASSIGNMENT.findall(step)):
@@ -127,6 +129,13 @@ def verdict_of(
         evidence=_evidence(primary, judgement, contradictions, proof),
         alternatives=_alternatives(judgement, findings),
     )
+
+
+def _about(culprit: Rank, steps: Sequence[str]) -> list[str]:
+    """Steps with the blamed rank in them."""
+    where = f" on {culprit.node}" if culprit.node else ""
+    pid = str(culprit.pid) if culprit.pid is not None else "PID"
+    return [step.replace("{culprit}", culprit.label).replace("{where}", where).replace("{pid}", pid) for step in steps]
 
 
 def _title(primary: Failure, judgement: Judgement, hang: Hang | None) -> str:

@@ -27,6 +27,7 @@ from forensics.model.verdict import (
 from forensics.verdict import explain, hardware
 from forensics.verdict.describe import describe
 from forensics.verdict.incidents import split
+from forensics.verdict.launcher import with_launchers_word
 from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
 from forensics.verdict.quotes import Quotes
@@ -123,6 +124,9 @@ def _incident(
             chosen.cast.outside,
             chosen.exits,
             _of_hang(chosen, quotes),
+        )
+        verdict = with_launchers_word(
+            verdict, chosen.run.events, chosen.cast, chosen.hang is not None, intake.sources, quotes
         )
     others = tuple(_other(one, quotes) for one in analyses if one is not chosen and one.failed)
     return Incident(

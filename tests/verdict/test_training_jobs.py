@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from forensics.model.verdict import Category, CausalRole, Status
+from forensics.pipeline import analyze
 
 from .conftest import Told
 
@@ -204,3 +206,86 @@ def test_a_verdict_that_could_not_be_reached_is_not_called_healthy(told: Told, m
     monkeypatch.setattr(module, "analyse", breaks)
     monkeypatch.delenv("FORENSICS_DEBUG", raising=False)
     assert told("step 1 | loss 2.0\n" * 5).status is Status.UNKNOWN
+
+
+ATTEMPT = """[rank3]: Traceback (most recent call last):
+[rank3]:   File "/srv/train.py", line 88, in main
+[rank3]:     return self.rows[index]
+[rank3]: {error}
+E1129 20:16:49.666000 2551 torch/distributed/elastic/multiprocessing/api.py:986] failed (exitcode: 1) local_rank: 3 (pid: 2750) of binary: /usr/bin/python
+"""
+AGAIN = "I1129 20:16:49.700000 2551 torch/distributed/elastic/agent/server/api.py:889] [default] Worker group FAILED. {left}/2 attempts left; will restart worker group\n"
+SAME, OTHER = "IndexError: list index out of range", "KeyError: 'w13'"
+
+
+@pytest.mark.parametrize(
+    ("errors", "told_of"),
+    [
+        ([SAME, SAME, SAME], "The same failure in 3 of 3 attempts."),
+        ([SAME, OTHER, SAME], "The same failure in 2 of 3 attempts."),
+        ([SAME, OTHER, OTHER], "Only attempt 1 of 3 failed this way."),
+    ],
+)
+def test_restarts_that_failed_alike_are_counted(told: Told, errors: list[str], told_of: str) -> None:
+    text = "".join(
+        ATTEMPT.format(error=error) + (AGAIN.format(left=2 - place) if place < 2 else "")
+        for place, error in enumerate(errors)
+    )
+    verdict = told(text).verdict
+    assert told_of in verdict.explanation
+    assert any("will restart worker group" in proof.quote for proof in verdict.evidence)
+
+
+def test_one_attempt_is_not_counted(told: Told) -> None:
+    assert "attempt" not in told(ATTEMPT.format(error=SAME)).verdict.explanation
+
+
+DISAGREES = """[rank2]: Traceback (most recent call last):
+[rank2]:   File "/srv/train.py", line 88, in main
+[rank2]:     batch = next(loader)
+[rank2]: IndexError: list index out of range
+[rank5]: Traceback (most recent call last):
+[rank5]:   File "/srv/train.py", line 97, in main
+[rank5]:     dist.all_reduce(x)
+[rank5]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2020, remote process exited or there was a network error
+"""
+
+
+def test_it_is_said_why_torchruns_root_cause_is_another_rank(told: Told) -> None:
+    verdict = told(DISAGREES + _summary(5, "1", "To enable traceback see: https://pytorch.org", True)).verdict
+    assert verdict.rank is not None and verdict.rank.number == 2
+    assert "torchrun names rank 5 as the root cause" in verdict.explanation
+    assert "follows from the failure of rank 2" in verdict.explanation
+    assert any("rank      : 5" in proof.quote for proof in verdict.evidence)
+    assert any("IndexError" in proof.quote for proof in verdict.evidence)
+
+
+def test_nothing_is_said_where_torchrun_agrees(told: Told) -> None:
+    verdict = told(DISAGREES + _summary(2, "1", "To enable traceback see: https://pytorch.org", True)).verdict
+    assert "torchrun names" not in verdict.explanation
+
+
+def test_the_steps_of_a_hang_name_the_rank_that_is_to_blame(told: Told) -> None:
+    late = "[rank{0}]:[E1129 20:15:45.3 ProcessGroupNCCL.cpp:632] [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=6, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=15000) ran for 15017 milliseconds before timing out.\n"
+    behind = "[rank1]:[E1129 20:15:45.4 ProcessGroupNCCL.cpp:1914] [PG ID 0 PG GUID 0(default_pg) Rank 1] Observed flight recorder dump signal from another rank via TCPStore. last enqueued NCCL work: 5, last completed NCCL work: 5.\n"
+    verdict = told("".join(late.format(n) for n in (0, 2, 3)) + behind).verdict
+    assert verdict.rank is not None and verdict.rank.number == 1
+    assert all("rank 1" in step for step in verdict.next_steps)
+    nobody = told("".join(late.format(n) for n in (0, 1, 2, 3))).verdict
+    assert nobody.rank is None and not any("rank 1" in step for step in nobody.next_steps)
+
+
+def test_an_error_file_is_a_failure_of_its_rank(tmp_path: Path) -> None:
+    folder = tmp_path / "run_x" / "attempt_0" / "3"
+    folder.mkdir(parents=True)
+    stack = 'Traceback (most recent call last):\\n  File \\"/srv/train.py\\", line 88, in main\\n    run()\\nValueError: bucket 7 has no samples\\n'
+    (folder / "error.json").write_text(
+        f'{{"message": {{"message": "ValueError: bucket 7 has no samples", "extraInfo": {{"py_callstack": "{stack}"}}}}}}'
+    )
+    (tmp_path / "launcher.log").write_text(
+        _summary(11, "1", "ValueError", True).replace("(local_rank: 11)", "(local_rank: 3)")
+    )
+    incident = analyze([tmp_path])
+    assert incident.primary is not None and incident.primary.type == "ValueError"
+    assert [frame.function for frame in incident.primary.frames] == ["main"]
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 11
