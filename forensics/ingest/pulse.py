@@ -14,7 +14,7 @@ from forensics.ingest.feeds import line_feeds
 from forensics.ingest.ranks import rank_of
 
 #: lines at a block's end that are asked who wrote them; far more at the very first block
-_ASKED, _ASKED_FIRST = 3, 200
+_ASKED, _ASKED_FIRST, _ASKED_EVERY = 3, 200, 4
 _MOST_WRITERS = 4_096
 #: how far back from a block's end a writer is searched: a little, and more in every n-th block
 _NEAR, _FAR, _PATIENCE = 16 * 1024, 256 * 1024, 8
@@ -42,7 +42,8 @@ class Pulse:
         if self._calls > _ALL_AT_FIRST and self._calls & 1:
             return
         self._blocks += 1
-        self._ask(buf, base, cut)
+        if self._blocks <= _ALL_AT_FIRST or not self._blocks % _ASKED_EVERY:
+            self._ask(buf, base, cut)
         blocks = self._blocks
         near, far = max(base, cut - _NEAR), max(base, cut - _FAR)
         for token, seen in self._tokens.items():

@@ -18,8 +18,8 @@ from forensics.ingest.wants import Wants
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
 _LONG, _DEEP = 300, 160
-#: of a template seen so often every fourth copy is looked at
-_FLOOD = 1024
+#: of a template seen so often every sixteenth copy is looked at
+_FLOOD, _FLOOD_MASK = 1024, 15
 #: of a marked line its first bytes are compared
 _COMPARED = 240
 #: lines that are compared at once, more and more where all was known: in a crash loop each frame is a hit
@@ -105,7 +105,7 @@ class Retainer:
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
-            if seen > _FLOOD and seen & 3 and after < _BLOCK_LINES:
+            if seen > _FLOOD and seen & _FLOOD_MASK and after < _BLOCK_LINES:
                 continue
             is_known = seen > COPIES and not fold.is_new(template, text, bytes(buf[position : position + 24]))
             if after < _BLOCK_LINES:
