@@ -223,8 +223,12 @@ def _from_json(row: Dialect, text: str) -> Peeled | None:
         value = _lookup(content, row.json[name])
         if value:
             captures[name] = value
-    stack = _lookup(content, ["exc_info", "stack_trace", "exception", "traceback", "stack"])
-    if stack and "\n" in stack:
+    from forensics.ingest.jsonfields import error_in, stack_in
+
+    stack = stack_in(content, message)
+    if "Traceback (" not in stack and (error := error_in(content, message, captures.get("level", ""))):
+        message = f"{message}: {error}"
+    if stack:
         message = f"{message}\n{stack}"
     return Peeled(message.rstrip("\n"), captures)
 

@@ -29,7 +29,6 @@ from forensics.parse.rows import Row, Table
 
 _ASSERT = "GGML_ASSERT"
 _DEVICE = "current device: "
-_HEADS = ("CUDA error", "ROCm error", "MUSA error", "HIP error", "SYCL error")
 _ABORTED = "(ggml_abort+"
 
 _MESSAGES = Table(
@@ -66,6 +65,14 @@ _MESSAGES = Table(
             r"(?P<message>[\w:| ]{1,120}failed to allocate buffer.*)",
             level="ERROR",
         ),
+        Row("failed to initialize CUDA: ", EventKind.MESSAGE, r"(?P<message>ggml_cuda_init: failed to initialize CUDA: .*)"),
+        Row("failed to initialize ROCm: ", EventKind.MESSAGE, r"(?P<message>ggml_cuda_init: failed to initialize ROCm: .*)"),
+        Row(
+            "can't malloc ",
+            EventKind.MESSAGE,
+            r"(?P<message>ggml_backend_sycl_buffer_type_alloc_buffer: can't malloc \d+ Bytes memory on device)",
+            level="ERROR",
+        ),
         Row("failed to create context with model", EventKind.MESSAGE, level="ERROR"),
         Row("ggml_vulkan: Device memory allocation of size", EventKind.MESSAGE, level="ERROR"),
     ),
@@ -80,13 +87,13 @@ ANCHORS: tuple[Anchor, ...] = (
     *_MESSAGES.anchors(),
 )
 
-_OLD = Lazy(r"GGML_ASSERT: (?P<file>[^:\s]{1,400}):(?P<line>\d+): (?P<expression>.+)$")
-_NEW = Lazy(r"(?P<file>[^:\s]{1,400}):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+)\) failed")
+_OLD = Lazy(r"GGML_ASSERT: (?P<file>(?:[A-Za-z]:\\)?[^:\n]{1,400}):(?P<line>\d+): (?P<expression>.+)$")
+_NEW = Lazy(r"(?P<file>(?:[A-Za-z]:\\[^:\n]{1,400}|[^:\s]{1,400})):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+)\) failed")
 _AT = Lazy(
     r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
 )
 _STATUS = Lazy(
-    r"^\s*(?:[\d.]{6,20} [A-Z] )?(?:Error: (?:[a-z ]{1,100} )?)?(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL) error(?:: .+)?)\s*$"
+    r"^\s*(?:[\d.]{6,20} [A-Z] )?(?:Error: (?:[a-z ]{1,100} )?)?(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL|CANN) error(?:: .+)?)\s*$"
 )
 _OPERATION = Lazy(r"ggml_\w{1,20}_compute_forward: (\w{1,60}) failed")
 _ABORT = Lazy(r"^\s*(?P<file>[^:\s]{1,400}\.(?:c|cc|cpp|cu|cuh|m|h|hpp)):(?P<line>\d+): (?P<message>.+)$")
@@ -118,6 +125,10 @@ def _runtime_errors(intake: Intake) -> list[Event]:
                 named = operation[1]
             if text or operation:
                 first = before
+        if not status:
+            # CANN's report of what its compiler and runtime said stands between
+            told = ((b, _STATUS.match(b.text)) for _, b in preceding(intake, index, 40) if "CANN error" in b.text)
+            first, status = next(((b, words[1]) for b, words in told if words), (first, ""))
         call = next((a.text.strip() for _, a in following(intake, index, 1) if a.text.startswith(" ")), "")
         fields: dict[str, Any] = {
             **found.groupdict(),

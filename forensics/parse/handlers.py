@@ -27,7 +27,7 @@ from forensics.parse.frames import boost_frame, mpi_frame, ucx_frame
 from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, same_writer, stack_of
 from forensics.parse.signals import signal_name
 
-_CAUGHT = "] Caught signal "
+_CAUGHT = "Caught signal "
 _BACKTRACE = "==== backtrace (tid:"
 _BACKTRACE_OLD = "==== backtrace ===="
 _RECEIVED = "*** Process received signal ***"
@@ -43,6 +43,10 @@ ANCHORS: tuple[Anchor, ...] = (
 
 _UCX = Lazy(
     r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:(?P<worker>\d+)(?: *:(?P<tid>\d+))?\] (?P<message>Caught signal (?P<number>\d+) \((?P<what>[^)]{0,300})\)?.*)"
+)
+#: the same where a selection cut the process off
+_UCX_CUT = Lazy(
+    r"^(?P<host>)(?P<pid>)(?P<tid>)\s{0,4}(?P<message>Caught signal (?P<number>\d+) \((?P<what>(?:Segmentation fault|Bus error|Illegal instruction|Floating|Abort)[^)]{0,300})\))"
 )
 _TID = Lazy(r"==== backtrace \(tid: *(\d+)\) ====")
 _ADDRESS = Lazy(r"at address (0x[0-9a-f]+)")
@@ -70,7 +74,7 @@ def _ucx(intake: Intake) -> list[Event]:
     events: list[Event] = []
     taken: set[int] = set()
     for index in hits(intake, _CAUGHT):
-        found = _UCX.search(lines[index].text)
+        found = _UCX.search(lines[index].text) or _UCX_CUT.search(lines[index].text)
         if not found:
             continue
         line = lines[index]
@@ -84,8 +88,7 @@ def _ucx(intake: Intake) -> list[Event]:
         frames = stacks[mine[0]] if mine else []
         address = _ADDRESS.search(found["what"])
         fields: dict[str, Any] = {
-            "host": found["host"],
-            "pid": int(found["pid"]),
+            **({"host": found["host"], "pid": int(found["pid"])} if found["pid"] else {}),
             **({"tid": int(found["tid"])} if found["tid"] else {}),
             "signal": int(found["number"]),
             "handler": "ucx",
@@ -93,7 +96,9 @@ def _ucx(intake: Intake) -> list[Event]:
         if address:
             fields["address"] = address[1]
         last = lines[frames[-1][0]] if frames else line
-        rank = line.rank or Rank(f"{found['host']}:{found['pid']}", None, node=found["host"], pid=int(found["pid"]))
+        rank = line.rank
+        if rank is None and found["pid"]:
+            rank = Rank(f"{found['host']}:{found['pid']}", None, node=found["host"], pid=int(found["pid"]))
         events.append(
             make(
                 EventKind.FATAL_SIGNAL,

@@ -177,6 +177,18 @@ _TABLE = Table(
             fill=exit_of("vllm"),
         ),
         Row(
+            "Exit code: -",  # SGLang, below "scheduler is dead"
+            _X,
+            r"^(?P<message>Exit code: (?P<code>-\d{1,3}))\s*$",
+            fill=exit_of("sglang"),
+        ),
+        Row(
+            "scheduler died during initialization",
+            _X,
+            r"(?P<message>Rank (?P<name>\d{1,5}) scheduler died during initialization \(exit code: (?P<code>-?\d{1,3})\))",
+            fill=exit_of("sglang"),
+        ),
+        Row(
             "crashed with exit code",
             _X,
             r"(?P<message>Subprocess (?P<name>\S{1,80}) \(pid=(?P<pid>\d+)\) crashed with exit code (?P<code>-?\d+).*)$",

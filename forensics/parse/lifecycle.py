@@ -140,7 +140,7 @@ _TABLE = Table(
         _row("shutdown", "end", "Graceful shutdown complete"),
         _row("shutdown", "begin", "Shutting down server"),
         _asked("Received signal ", r"Received signal (?P<number>\d{1,2})\b"),
-        _asked("SIGTERM received", r"SIGTERM received.*", type="SIGTERM"),
+        _asked("SIGTERM received", r"SIGTERM received.*", type="SIGTERM", unless=("regarding SIGTERM received",)),
         _asked("Received SIGTERM", r"Received SIGTERM.*", type="SIGTERM", unless=("Received SIGTERM: 15",)),
         _asked("received SIGTERM", r"received SIGTERM.*", type="SIGTERM"),
         _asked("eceived SIGINT", r"[Rr]eceived SIGINT.*", type="SIGINT"),

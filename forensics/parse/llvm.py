@@ -31,7 +31,7 @@ _LOC = "): error: "
 _PLACE = ": error: "
 _LLVM = "LLVM ERROR: "
 _BUG = "PLEASE submit a bug report"
-_ASSERT = ": Assertion `"
+_ASSERT = ": Assertion "
 _PASS = "Pipeline failed while executing"
 _PTXAS = ("ptxas fatal", "ptxas error", "ptxas /", "nvlink fatal", "nvlink error", "`ptxas` failed", "nvJitLink error")
 _REMARK = "Failures have been detected while processing an MLIR pass pipeline"
@@ -59,13 +59,16 @@ _OP = Lazy(
 )
 _FAILED_PASS = Lazy(r"Pipeline failed while executing \[`?(?P<pass>[\w-]{1,80})")
 _C_ASSERT = Lazy(
-    r"(?:^|\s)(?P<program>[\w./+-]{1,120}): (?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<function>.{1,1500}?): (?P<message>Assertion [`'](?P<assertion>.{1,1500}?)' failed\.?)"
+    r"(?:^|\s)(?:(?P<program>[\w./+-]{1,120}): )?(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<function>.{1,1500}?): (?P<message>Assertion [`'](?P<assertion>.{1,1500}?)' failed\.?)"
 )
 _STACK = Lazy(r"^\s*#(\d{1,3}) (0x[0-9a-f]+) (?:(.+?) )?\((\S+?)(?:\+0x[0-9a-f]+)?\)\s*$")
 _PTX = Lazy(
     r"(?P<message>(?P<type>ptxas fatal|ptxas error|nvlink fatal|nvlink error|ptxas|`ptxas` failed|nvJitLink error) ?(?:[^:]{0,300}: )?.*)$"
 )
 _PTX_LINE = Lazy(r"(?P<message>ptxas \S{1,300}, line \d+; (?P<type>error|fatal) ?: .*)$")
+
+#: a complaint of Triton's pipeliner that stops nothing: the kernel is built all the same
+_PIPELINER = "operation scheduled before its operands"
 
 
 def parse(intake: Intake) -> list[Event]:
@@ -99,6 +102,8 @@ def _mlir(intake: Intake) -> list[Event]:
                 fields["pass"] = failed["pass"]
                 last = after
                 break
+        if _PIPELINER in found["message"] and "pass" not in fields:
+            continue
         events.append(
             make(
                 EventKind.NATIVE, line, last, parser="llvm", type="MLIR error", message=found["message"], fields=fields

@@ -181,13 +181,13 @@ _TABLE = Table(
             _X,
             r"^(?P<message>\S{1,200}: line \d+: +(?P<pid>\d+) "
             + _SIGNAL_WORDS
-            + r" *(?:\(core dumped\))? +(?P<command>.*))$",
+            + r"(?:: \d{1,2})? *(?:\(core dumped\))? +(?P<command>.*))$",
             fill=exit_of("shell"),
         ),
         Row(
             "(core dumped)",
             _X,
-            r"^(?P<message>(?:\w{2,8}: |\[\d+\]\s{1,4}[-+]?\s*(?:(?P<pid>\d+) )?)?"
+            r"^ {0,4}(?P<message>(?:\w{2,8}: |\[\d+\]\s{1,4}[-+]?\s*(?:(?P<pid>\d+) )?)?"
             + _SIGNAL_WORDS
             + r" ?\(core dumped\)(?: +(?P<command>\S.*))?)$",
             fill=exit_of("shell"),

@@ -5,10 +5,11 @@ OOM on all ranks -> "An allocation on the device did not fit … All 8 ranks fai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from forensics.callpath import owner_of
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.model.knowledge import Facts
@@ -21,6 +22,7 @@ from forensics.model.verdict import (
     Failure,
     Finding,
     Fix,
+    Owner,
     SignatureRole,
     Verdict,
 )
@@ -32,6 +34,9 @@ _MOST = 6
 #: one step that sets a variable is enough
 _ASSIGNMENT = pattern_of(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
 _AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node)")
+
+
+_STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
 
 @lru_cache(maxsize=1)
@@ -57,10 +62,17 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
         amd = _AMD.search(said) is not None
     if amd:
         kinds.append("amd")
+    name = (primary.type or "").rsplit(".", 1)[-1]
+    if name in _STOPPED:
+        kinds.append("by_hand")
+    elif name in _KILLED:
+        kinds.append("killed")
     if facts.engine == "jax":
         kinds.append("jax")
     if primary.frames and primary.type and not outside:
         kinds.append("raised")
+        if all(owner_of(frame) is not Owner.USER for frame in primary.frames[-3:]):
+            kinds.append("of_engine")
     return kinds
 
 
@@ -127,7 +139,7 @@ def verdict_of(
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),
         evidence=_evidence(primary, judgement, contradictions, proof),
-        alternatives=_alternatives(judgement, findings),
+        alternatives=_alternatives(judgement, advice),
     )
 
 
@@ -192,11 +204,14 @@ def _evidence(
     return tuple(unique.values())[:_MOST]
 
 
-def _alternatives(judgement: Judgement, findings: Sequence[Finding]) -> tuple[Alternative, ...]:
+def _alternatives(judgement: Judgement, advice: Mapping[str, Any]) -> tuple[Alternative, ...]:
+    """What else it could be: by other findings and words, else by what such a failure often is."""
     found: dict[Category, Alternative] = {}
     for category, why, _ in judgement.others:
         if category is not None and category is not judgement.category:
             found.setdefault(category, Alternative(category, why, Confidence.HYPOTHESIS))
+    for name, why in advice.get("often", {}).items():
+        found.setdefault(Category(name), Alternative(Category(name), why, Confidence.HYPOTHESIS))
     return tuple(found.values())[:3]
 
 
@@ -204,6 +219,12 @@ def healthy(evidence: Sequence[Evidence], why: str, confidence: Confidence = Con
     """Nothing failed; a hypothesis where nothing shows that the job worked either."""
     title = "No failure was found" if confidence is Confidence.HYPOTHESIS else "Nothing failed"
     return Verdict(Category.NONE, title, why, confidence, evidence=tuple(evidence))
+
+
+def nothing_to_read() -> Verdict:
+    """An empty input: neither healthy nor failed."""
+    why = "There is nothing to read: the input holds no line of text. It may have been opened before anything was written to it."
+    return Verdict(Category.UNKNOWN, "The log is empty", why, Confidence.UNKNOWN)
 
 
 def unread(why: str) -> Verdict:

@@ -22,6 +22,9 @@ from forensics.verdict.join_device import (
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Near, Sighting, close, same_process
 
+#: how far below its announcement a traceback begins: the runtime's advice stands between them
+_BELOW = 8
+
 
 def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> list[Sighting]:
     """Folds each failure's several tellings into the one that says most. events: all of the run, for stacks and reports."""
@@ -66,6 +69,7 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
         if sighting.weight >= 3:
             if sighting.kind == "native":
                 home = next((s for s in around if _tells_inside(s, sighting) and words in said(s)), None)
+                home = home or next((s for s in around if _announces(sighting, s) and words in said(s)), None)
         elif sighting.span in told and told[sighting.span].weight < sighting.weight:
             home = told[sighting.span]
         else:
@@ -80,6 +84,19 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
 def _tells_inside(outer: Sighting, inner: Sighting) -> bool:
     """True where a native failure stands inside the lines of a larger one."""
     return outer.kind == "native" and outer.span != inner.span and outer.span.contains(inner.span)
+
+
+def _announces(line: Sighting, raised: Sighting) -> bool:
+    """True where a logger printed a device error as its own line and the traceback of it right below."""
+    below = raised.span.first_line - line.span.first_line
+    return (
+        raised.kind == "python"
+        and line.events[0].parser == "device_error"
+        and bool(line.level)
+        and raised.span.source == line.span.source
+        and 0 <= below <= _BELOW
+        and same_process(raised, line)
+    )
 
 
 def _repeats(sighting: Sighting, other: Sighting, words: str, text: str) -> bool:

@@ -124,6 +124,13 @@ def _name_homes(seen: list[Sighting]) -> None:
         told = {e.rank.key: e.rank for e in sighting.events[1:] if e.rank is not None and e.rank.number is not None}
         if len(told) == 1 and _phrase(sighting) is not None:
             sighting.rank = next(iter(told.values()))
+    # Nor does a library sign what it prints before it ends the process.
+    unsigned = [s for s in seen if s.kind == "native" and s.rank is None and not s.stream and _phrase(s)]
+    ranked = [s for s in seen if s.rank is not None and s.rank.number is not None] if unsigned else []
+    for sighting in unsigned:
+        alike = {s.rank.key: s.rank for s in ranked if s.rank and _phrase(s) == _phrase(sighting) and close(s, sighting)}
+        if len(alike) == 1:
+            sighting.rank = next(iter(alike.values()))
 
 
 def _join_raised_statuses(seen: list[Sighting]) -> list[Sighting]:
@@ -292,7 +299,7 @@ def join_aborts(seen: list[Sighting]) -> list[Sighting]:
                     for k in kept[: -_MOST - 1 : -1]
                     if same_process(k, sighting)
                     and (
-                        (k.kind in ("native", "device_assert") and k.role is None)
+                        (k.kind in ("native", "device_assert") and (k.role is None or k.rule == "cascade.abort-after"))
                         or (k.kind == "message" and _FATAL.search(k.message[:400]) and close(k, sighting))
                     )
                 ),

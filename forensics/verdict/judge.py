@@ -107,6 +107,8 @@ def _incident(
         # What was not read cannot be called healthy.
         status, verdict = Status.UNKNOWN, explain.unread(why)
         against: Sequence[Contradiction] = ()
+    elif primary is None and not any(line.text.strip() for line in intake.lines):
+        status, verdict, against = Status.UNKNOWN, explain.nothing_to_read(), ()
     elif primary is None:
         verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence)
         against = ()

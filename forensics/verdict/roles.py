@@ -35,10 +35,10 @@ _HARD = Pattern(
 
 
 #: rules for a front end's exceptions about its engine
-_ENGINE_GONE = frozenset(("cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
+ENGINE_GONE = frozenset(("cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
 
 #: a scheduler's word that it ended the job itself
-_ENDED = pattern_of(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled")
+_ENDED = pattern_of(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled|[Ww]all(?:time|clock) |TERM_|enforced h_rt")
 
 
 @draft
@@ -102,9 +102,13 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
         behind = {id(g) for g in ordered[asked:]}
         seen_dead = [g for g in seen_dead if id(g) not in behind]
     gone = [g for g in seen_dead if g.first.weight >= 3 or g.first.typed]
-    gone = gone[-1:] if gone and gone[-1].first.rule in _ENGINE_GONE else gone
+    gone = gone[-1:] if gone and gone[-1].first.rule in ENGINE_GONE else gone
     # What a library warned of before its connections broke is nearer to the cause than the broken connection.
-    classes = (hard, wrapped, deadly, cascades, printed, own, warned, gone, seen_dead, conditional, torn)
+    # An abort is no consequence of a kill that came after it.
+    aborted = [g for g in own if g.first.rule == "cascade.abort-after" and g.first.kind in ("fatal_signal", "native")]
+    if aborted and deadly and ordered.index(deadly[0]) < ordered.index(aborted[0]):
+        aborted = []
+    classes = (hard, wrapped, aborted if deadly else [], deadly, cascades, printed, own, warned, gone, seen_dead, conditional, torn)
     for choice in classes:
         if choice:
             first = choice[0].first

@@ -24,7 +24,7 @@ from forensics.verdict.order import Order
 from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
-from forensics.verdict.roles import Cast, assign
+from forensics.verdict.roles import ENGINE_GONE, Cast, assign
 from forensics.verdict.secondary import subordinate
 from forensics.verdict.sighting import Sighting, sight
 from forensics.verdict.unreported import of_hang
@@ -163,7 +163,10 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
     later = aftermath(quotes, last.span, last.stream)
     if _asked_to_stop(primary) and orderly_end(intake) is not None:
         return Status.HEALTHY
-    if any(m.outside and not m.conditional and m.role is CausalRole.CASCADE for m in primary.members):
+    if any(
+        m.outside and not m.conditional and m.role is CausalRole.CASCADE and (m in primary.members or m.rule in ENGINE_GONE)
+        for m in members
+    ):
         # A process that was seen dead is dead, at whatever level it was told; health checks are answered all the same.
         return Status.DEGRADED if later.working > _CHECKS else None
     if not live:

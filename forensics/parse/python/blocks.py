@@ -17,7 +17,7 @@ import re
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
-from forensics.parse.python.body import quotes_next, remote_frames, user_code
+from forensics.parse.python.body import last_said, quotes_next, remote_frames, user_code
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import (
     EXCEPTION_NAME,
@@ -257,7 +257,7 @@ class _Walker:
     def after_raise(self, at: int, item: Item) -> None:
         """Lines below an exception line: its message, or the end of the block."""
         assert self.now is not None
-        last = next((m for m in reversed(self.message) if m.strip()), "")
+        last = last_said(self.message)
         if item.kind is Kind.FRAME and not user_code(self.message):
             if remote_frames(last) and self.is_next(item):
                 self.add(item)

@@ -93,12 +93,18 @@ _QUOTES = Pattern(
 _QUOTE_LINES = ('"""', "'''")
 _WRAPPER = Pattern(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
 _RAY_TASK = Pattern(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
-_RAY_REMOTE = Pattern(r"^\s*(?:.{0,120}: )?ray::")
+_RAY_REMOTE = Pattern(r"^\s*(?:.{0,120}: )?(?:\[[\d;]{1,8}m)?ray::")
+_CARETS = frozenset("^~ \t")
 
 
 def quotes_next(message_line: str) -> bool:
     """True where a traceback right after this line of a message belongs to the message."""
     return bool(_QUOTES.match(message_line[:LOOK]))
+
+
+def last_said(message: Sequence[str]) -> str:
+    """The last line of a message that says something: carets, which Ray's workers leave behind, and blank lines do not."""
+    return next((line for line in reversed(message) if not _CARETS.issuperset(line[:LOOK])), "")
 
 
 def remote_frames(message_line: str) -> bool:
@@ -313,7 +319,9 @@ def _message_line(reader: _Reader, kind: Kind, text: str, at: int) -> bool:
     message = reader.open.message
     if kind is Kind.LINK:
         return False
-    last = next((m for m in reversed(message) if m.strip()), "")
+    last = last_said(message)
+    if kind is Kind.CARET and remote_frames(last):
+        return True  # of a source line that Ray left out
     if kind is Kind.HEAD:
         if reader.link is None and (quotes_next(last) or "Original Traceback" in text or text.strip() != f"{HEADER}:"):
             reader.nest(at)

@@ -32,8 +32,8 @@ def event_of(block: Block) -> Event | None:
     if not exceptions:
         return None
     told_type = any(e.type for e in exceptions)
-    told = next((line for line in lines if line.rank), lines[0])
     first = block.heading_item.line if block.heading_item else lines[0]
+    told = next((line for line in lines if line.rank), first if first.rank else lines[0])
     numbers = [number for line in (first, *_trimmed(lines)) for number in (line.number, line.number + line.joined)]
     span = Span(lines[0].source, min(numbers), max(numbers))
     time = next((line.time for line in (first, *lines) if line.time is not None), None)

@@ -36,6 +36,9 @@ REVERSED_AFTER = 40
 #: lines of a test's source that pytest shows above its error
 TEST_BEFORE = 150
 
+#: what a terminal's panes and a ticket's quotes put before lines; a selection often begins behind it
+_FRAMING = "│┃|> "
+
 #: how far from its header a first frame may be when other ranks write in between
 FIRST_FRAME_WITHIN = 400
 
@@ -194,11 +197,16 @@ def _item(line: LogLine, at: int) -> tuple[str, Item]:
     return prefix, Item(at, line, kind_of(line.text), repeated)
 
 
+_ANNOUNCES = pattern_of(r"(?:[Ee]xception|[Ee]rror|[Cc]rash|[Ff]ail)\w{0,10}\b.{0,80}:\s*$")
+
+
 def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:
     """The log line right above a header, where it announces an error and no other writer is named."""
     if not at:
         return None
     above, line = items[at - 1][1], items[at][1].line
+    if not items[at][0] and items[at - 1][0] and _ANNOUNCES.search(above.line.text[-200:]):
+        return above  # a record of several lines: the prefix stands before the first
     severe = above.line.level in SEVERE
     return above if severe and above.line.stream in ("", line.stream) else None
 
@@ -235,7 +243,7 @@ def _body_prefix(items: Sequence[tuple[str, Item]], at: int, prefix: str) -> str
             if item.kind is Kind.FRAME:
                 return prefix
             own_seen = own_seen or item.kind is not Kind.BLANK
-        elif item.kind is Kind.FRAME and prefix.startswith(other) and not own_seen:
+        elif item.kind is Kind.FRAME and not own_seen and (prefix.startswith(other) or not other.strip(_FRAMING)):
             return other
         elif item.kind is Kind.HEAD and prefix.startswith(other) and own_seen:
             break

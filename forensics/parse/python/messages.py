@@ -53,6 +53,8 @@ _INLINE = Pattern(
 _REPR = Pattern(
     r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception))\((?P<quote>['\"])(?P<message>.{1,4000}?)(?P=quote),?\)"
 )
+#: an OSError as its str(), which is all that some loggers print
+_ERRNO = Pattern(r"(\[Errno \d{1,4}\] .+)", re.DOTALL)
 #: words right before an inline exception that tell it was raised, not described
 _TOLD = Pattern(
     r"(?:exception|failed|failure|error|raised|caused by|because of|due to|fatal|crash\w*|reason|abort\w*|died)\b[^.]{0,120}$",
@@ -134,10 +136,14 @@ def _loud_sources(lines: Sequence[LogLine]) -> set[int]:
 def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     """(type, message, heading) of an error line, None where it is none."""
     stripped = text.strip()
+    if stripped == "NoneType: None":
+        return None  # what logging.exception prints where nothing was raised
     if looks_raised(stripped) and (text[:1] not in " \t" or _BROKEN.search(stripped[:400])):
         found = raised(stripped)
         if found and (found[1] or severe or found[0] in ("KeyboardInterrupt", "EOFError")):
             return found[0], found[1], ""
+    if severe and (number := _ERRNO.match(stripped)):
+        return "OSError", number[1], ""
     if text[:1] in " \t" or kind_of(text) in (Kind.FRAME, Kind.CARET, Kind.HEAD, Kind.LINK):
         return None  # what goes on from another line
     inline = _INLINE.search(text) or _REPR.search(text)

@@ -115,7 +115,7 @@ LINKS = {
 
 _GROUPED = pattern_of(r"^ {1,200}(?:\| |\|$|\+-)")
 #: what may stand behind the header in its line
-_ENDS_HEADER = pattern_of(r":?[ \t`]*(?:\[repeated \d.*|\(in .*)?$")
+_ENDS_HEADER = pattern_of(r":?[ \t`│┃|]*(?:\[repeated \d.*|\(in .*|\(RANK \d{1,6}\)[ \t]*)?$")
 #: rich: `/srv/a.py:12 in main`, and the marked source line
 BOX_FRAME = Pattern(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8}) in ?(?P<function>\S{0,200})$")
 BOX_CODE = Pattern(r"^[❱>] *\d{1,8} ?(?P<code>.*)$")
