@@ -188,17 +188,11 @@ def read_own(path: str) -> bytes:
 
 def write_own(path: str, content: bytes) -> None:
     """Writes a cache file in one step; a cache that cannot be written is done without."""
-    draft = f"{path}.{os.getpid()}.tmp"
+    from forensics.drafts import write_whole
+
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(draft, path)
-        except BaseException:
-            os.unlink(draft)
-            raise
+        write_whole(path, content, mode=0o600)
     except OSError:
         return
 

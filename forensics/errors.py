@@ -41,7 +41,7 @@ class ForensicsError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.what}: {self.why}" if self.why else self.what
-        rest = [f"\n  {name}: {text}" for name, text in (("where", self.where), ("help", self.help)) if text]
+        rest = [f"\n  {name} {text}" for name, text in (("where:", self.where), ("help: ", self.help)) if text]
         return head + "".join(rest)
 
 

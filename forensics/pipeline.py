@@ -213,7 +213,11 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
         told = f"its ranks are {', '.join([*ranks][:16])}{', …' if len(ranks) > 16 else ''}" if ranks else "no line names a rank"
         raise UsageError(f"no line is of rank {rank}", why=told, help="write a rank as the log does, or its global number")
     if timed and not in_time:
-        raise UsageError("no line is of that time", why="all of the log is before --since or after --until")
+        raise UsageError(
+            "no line is of that time",
+            why="all of the log is before --since or after --until",
+            help="leave one of them out: the report shows the log's times",
+        )
     place = {old: new for new, old in enumerate(kept)}
     marks = {literal: [place[i] for i in where if i in place] for literal, where in intake.marks.items()}
     return Intake(

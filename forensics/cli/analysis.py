@@ -6,12 +6,13 @@ Sample:
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from forensics.cli.output import colored, emit, let_go_of_stdout
+from forensics.cli.output import colored, emit, keep_inputs, let_go_of_stdout
 from forensics.errors import ExitCode, UsageError
 from forensics.ingest.compiled import keep
 from forensics.report import render
@@ -52,13 +53,14 @@ def report(
     """Analyses and reports; the parameters are the options of `forensics analyze --help`. Raises ForensicsError."""
     if debug:
         os.environ["FORENSICS_DEBUG"] = "1"
-    if not paths and sys.stdin is not None and sys.stdin.isatty():
+    if not paths and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError(
             "no input",
-            why="no PATH is given and standard input is a terminal",
+            why=f"no PATH is given and standard input is {'closed' if sys.stdin is None else 'a terminal'}",
             help="forensics server.log, or … | forensics",
         )
     format_ = format_ or SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "console")
+    keep_inputs(output, paths)
     found = _analyzed(
         paths,
         gpu=gpu,
@@ -80,7 +82,7 @@ def report(
             repro=_offer(found, with_script=format_ == "html") if explain or format_ != "console" else None,
             redact=redact,
         )
-        emit(text.encode("utf-8", "replace"), output)
+        emit(text.encode("utf-8", "replace"), output, commands=format_ == "github")
     except BrokenPipeError:  # `… | head`: the reader had enough, the verdict stands
         let_go_of_stdout()
     keep()
@@ -147,7 +149,8 @@ def _time(text: str | None, option: str) -> float | None:
     from datetime import UTC, datetime, time
 
     try:
-        return float(text)
+        if math.isfinite(seconds := float(text)):
+            return seconds
     except ValueError:
         pass
     try:
@@ -159,6 +162,8 @@ def _time(text: str | None, option: str) -> float | None:
         when = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(
-            f"{option} {text!r} is no time I can read", help="write it as 2026-11-29T20:10:00, 20:10:00, or in seconds"
+            f"{option} {text!r} is no time I can read",
+            why="it is neither a date, a time of day nor a number",
+            help="write it as 2026-11-29T20:10:00, 20:10:00, or in seconds",
         ) from None
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()

@@ -98,7 +98,10 @@ def call(words: list[str]) -> int:
         return done.exit_code
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "forensics"
-        complain(error.format_message() + f"\n  help:  {where} --help")
+        file = next((word for word in words if word.startswith("-") and word != "-" and os.path.exists(word)), "")
+        help = f"{where} ./{file}, where {file} is a file" if file else f"{where} --help"
+        why = error.format_message().rstrip(".")
+        complain(f"this command cannot be carried out: {why}\n  where: {where}\n  help:  {help}")
         return ExitCode.USAGE
     except click.Abort:
         tell_interrupted()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from forensics.cli.output import colored, emit
+from forensics.cli.output import colored, emit, keep_inputs
 
 
 @click.command(
@@ -33,11 +33,13 @@ def diff(good: str, bad: str, format_: str, output: str | None, gpu: str | None,
     """
     from forensics.pipeline import analyze
     from forensics.report import diff as differ
+    from forensics.report import spelled_out
 
+    keep_inputs(output, (good, bad))
     one, two = analyze([good], gpu=gpu), analyze([bad], gpu=gpu)
     found = differ.changes(one, two)
     if format_ == "json":
-        content = differ.as_json(one, two)
+        content = spelled_out(differ.as_json(one, two).decode()).encode()
     elif format_ == "markdown":
         from forensics.redact import Redactor
         from forensics.report.markdown import write as write_markdown

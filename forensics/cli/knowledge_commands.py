@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forensics.cli.output import emit
+from forensics.cli.output import emit_text
 from forensics.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,12 +29,8 @@ _MAX_NAMES = 200_000
 _TYPES = ("a", "b", "out", "acc", "q", "kv")
 
 
-def _print(text: str) -> None:
-    emit((text.rstrip("\n") + "\n").encode("utf-8", "replace"))
-
-
 def _print_json(value: object) -> None:
-    _print(json.dumps(value, indent=2, ensure_ascii=False))
+    emit_text(json.dumps(value, indent=2))
 
 
 def _gpus(name: str) -> list[Gpu]:
@@ -44,7 +40,9 @@ def _gpus(name: str) -> list[Gpu]:
     found = [local_gpu()] if name == "local" else find_gpu(name)
     if not found:
         raise UsageError(
-            f"no GPU called {name!r}", help="write a product name (H100, RTX PRO 6000), sm_120, 12.0 or gfx942"
+            f"no GPU called {name!r}",
+            why="the tables have no such product, SM or gfx target",
+            help="write a product name (H100, RTX PRO 6000), sm_120, 12.0 or gfx942",
         )
     return found
 
@@ -69,7 +67,7 @@ def gpu(name: tuple[str, ...], form: str) -> int:
     if form == "json":
         _print_json(found)
     else:
-        _print("\n\n".join("\n".join(_gpu_lines(one)) for one in found))
+        emit_text("\n\n".join("\n".join(_gpu_lines(one)) for one in found))
     return 0
 
 
@@ -149,7 +147,7 @@ def support(op: tuple[str, ...], on: str | None, form: str) -> int:
     if form == "json":
         _print_json(rows)
     else:
-        _print("\n\n".join("\n".join(_family_lines(row)) for row in rows))
+        emit_text("\n\n".join("\n".join(_family_lines(row)) for row in rows))
     return 0
 
 
@@ -174,6 +172,7 @@ def _families_of(text: str) -> list[KernelFamily]:
     if not found:
         raise UsageError(
             f"nothing is known of {text!r}",
+            why="no family of operations has such a name",
             help="try a function name as in a traceback, a kernel name, or a word such as moe",
         )
     return found
@@ -257,14 +256,18 @@ def kernel(name: tuple[str, ...], form: str) -> int:
     if form == "json":
         _print_json([_kernel_facts(one) for one in found])
     else:
-        _print("\n".join(line for one in found for line in _kernel_lines(one)))
+        emit_text("\n".join(line for one in found for line in _kernel_lines(one)))
     return 0
 
 
 def _names(given: Sequence[str]) -> Iterator[str]:
     """The arguments; one name a line of standard input where there are none or one is "-"."""
     if not given and sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError("no kernel name given", help="forensics kernel NAME, or names on standard input")
+        raise UsageError(
+            "no kernel name given",
+            why="neither as an argument nor on standard input",
+            help="forensics kernel NAME, or names on standard input",
+        )
     for one in given or ("-",):
         if one != "-":
             yield one
@@ -318,9 +321,9 @@ def binary(path: tuple[str, ...], on: str | None, form: str) -> int:
     if form == "json":
         _print_json([_binary_facts(one, device) for one in found])
     elif not found:
-        _print("no GPU code found")
+        emit_text("no GPU code found")
     else:
-        _print("\n".join(line for one in found for line in _binary_lines(one, device)))
+        emit_text("\n".join(line for one in found for line in _binary_lines(one, device)))
     return 0
 
 

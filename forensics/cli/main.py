@@ -71,6 +71,8 @@ def _run(words: list[str]) -> int:
 
         return call(words)
     except ForensicsError as error:
+        command = " ".join(["forensics", *words[:1]]) if words[:1] and words[0] in COMMANDS else "forensics"
+        error.where, error.help = error.where or command, error.help or f"{command} --help"
         complain(str(error))
         return error.code
     except KeyboardInterrupt:
@@ -94,7 +96,7 @@ def _with_default(words: list[str]) -> list[str]:
     if os.environ.get("_FORENSICS_COMPLETE"):
         return words
     if not words:
-        return ["analyze"] if sys.stdin is not None and not sys.stdin.isatty() else ["--help"]
+        return ["--help"] if sys.stdin is not None and sys.stdin.isatty() else ["analyze"]
     if words[0] in COMMANDS or words[0] in ("-h", "--help", "--version"):
         return words
     return ["analyze", *words]

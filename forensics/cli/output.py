@@ -8,16 +8,41 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Sequence
 
-from forensics.errors import ForensicsError
+from forensics.errors import ForensicsError, UsageError
 
 
-def emit(content: bytes, path: str | None = None) -> None:
-    """Writes to a file (through a temporary one beside it) or to standard output. Raises ForensicsError, BrokenPipeError."""
+def emit(content: bytes, path: str | None = None, *, mode: int | None = None, commands: bool = False) -> None:
+    """Writes to a file (whole or not at all; mode: its permissions) or to standard output. commands: what looks like a command of
+    a CI runner is one of ours. Raises ForensicsError, BrokenPipeError."""
     if path is None or path == "-":
-        _to_stdout(content)
+        _to_stdout(content if commands else _no_commands(content))
     else:
-        _to_file(content, path)
+        _to_file(content, path, mode)
+
+
+def emit_text(text: str) -> None:
+    """Text on standard output in which nothing moves a terminal: names out of files and logs are in it."""
+    from forensics.visible import visible
+
+    emit((visible(text.rstrip("\n")) + "\n").encode("utf-8", "replace"))
+
+
+def keep_inputs(output: str | None, inputs: Sequence[str]) -> None:
+    """Refuses to write over what is being read: a log may be the only one. Raises UsageError."""
+    for path in inputs:
+        try:
+            same = bool(output) and os.path.isfile(path) and os.path.samefile(str(output), path)
+        except OSError:
+            continue
+        if same:
+            raise UsageError(
+                "--output names a file that is being read",
+                why="the report would take the place of the log",
+                where=path,
+                help="choose another name",
+            )
 
 
 def colored(color: str, output: str | None) -> bool:
@@ -27,6 +52,15 @@ def colored(color: str, output: str | None) -> bool:
     if output or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
+
+
+def _no_commands(content: bytes) -> bytes:
+    """On a CI runner standard output is read for commands, in lines that begin with "::" or "##[": a log's text must not be one."""
+    if not (os.environ.get("GITHUB_ACTIONS") or os.environ.get("TF_BUILD")) or not (b"::" in content or b"##[" in content):
+        return content
+    import re
+
+    return re.sub(rb"(?m)^([^\S\n]*)(?=::|##\[|##vso\[)", b"\\1\xe2\x80\x8b", content)
 
 
 def _to_stdout(content: bytes) -> None:
@@ -45,24 +79,24 @@ def _to_stdout(content: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise ForensicsError("cannot write the report", why=error.strerror or str(error)) from None
+        raise ForensicsError(
+            "cannot write the report",
+            why=error.strerror or str(error),
+            where="standard output",
+            help="use --output FILE",
+        ) from None
 
 
-def _to_file(content: bytes, path: str) -> None:
-    part = f"{path}.{os.getpid()}.part"
+def _to_file(content: bytes, path: str, mode: int | None) -> None:
+    from forensics.drafts import write_whole
+
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a device or a named pipe is written to, not replaced
             with open(path, "wb") as out:
                 out.write(content)
             return
-        with open(part, "wb") as out:
-            out.write(content)
-        os.replace(part, path)
+        write_whole(path, content, mode=mode)
     except OSError as error:
-        try:
-            os.unlink(part)
-        except OSError:
-            pass
         hint = "make the folder first" if error.errno == errno.ENOENT else "choose another place with --output"
         raise ForensicsError(
             "cannot write the report", why=error.strerror or str(error), where=path, help=hint

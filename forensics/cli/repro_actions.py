@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from forensics.cli.output import emit
+from forensics.cli.output import emit, emit_text
 from forensics.cli.talk import say
-from forensics.errors import ExitCode, ForensicsError, UsageError
+from forensics.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from forensics.repro.planning import Plan
@@ -54,6 +54,8 @@ def run_plan(plan: Plan, options: dict[str, Any]) -> int:
     if options["variant"] not in {variant.name for variant in plan.recipe.variants}:
         raise UsageError(
             f"recipe {plan.recipe.id} has no variant {options['variant']!r}",
+            why="it is not one of its backends or forms",
+            where="--variant",
             help=", ".join(v.name for v in plan.recipe.variants),
         )
     show, wait = _output_tap(options)
@@ -68,7 +70,7 @@ def run_plan(plan: Plan, options: dict[str, Any]) -> int:
             f"  {_mark(a.same)} {a.name}: {a.observed or 'not said'} (log: {a.expected or 'not said'})\n"
             for a in outcome.aspects
         ]
-        emit("".join(rows).encode("utf-8", "replace"))
+        emit_text("".join(rows))
     return outcome.exit_code
 
 
@@ -106,7 +108,7 @@ def compare_plan(plan: Plan, options: dict[str, Any]) -> int:
         )
         text += f"{row.variant:<{width}}  {row.state:<16} {shown}\n"
         text += f"{'':<{width}}  {row.setting}\n" if row.setting and row.state == "works" else ""
-    emit(text.encode("utf-8", "replace"))
+    emit_text(text)
     return ExitCode.HEALTHY
 
 
@@ -134,8 +136,8 @@ def minimize_plan(plan: Plan, options: dict[str, Any]) -> int:
             }
         )
     else:
-        emit(
-            f"{_short(found.values)}\n{'minimal' if found.minimal else 'not minimal'}: {found.why} ({len(found.tries)} tries)\n".encode()
+        emit_text(
+            f"{_short(found.values)}\n{'minimal' if found.minimal else 'not minimal'}: {found.why} ({len(found.tries)} tries)"
         )
     return 1 if any(t.kept for t in found.tries) else SKIP
 
@@ -160,7 +162,7 @@ def compile_plan(plan: Plan, options: dict[str, Any]) -> int:
             if found.shared_bytes is not None
             else ""
         )
-        emit(f"{found.state}: {found.why}{sizes}\n".encode("utf-8", "replace"))
+        emit_text(f"{found.state}: {found.why}{sizes}")
     return {"compiles": 0, "refused": 1}.get(found.state, SKIP)
 
 
@@ -168,7 +170,9 @@ def _compile_target(plan: Plan, options: dict[str, Any]) -> str:
     """--gpu, else the GPU of the log."""
     target = _target(options["gpu"]) or plan.case.sm
     if not target:
-        raise UsageError("--compile-only wants a target", help="--gpu sm_120")
+        raise UsageError(
+            "--compile-only wants a target", why="the log names no GPU", where="--gpu", help="--gpu sm_120"
+        )
     return target
 
 
@@ -182,7 +186,12 @@ def _target(gpu: str | None) -> str | None:
 
     found = gpu_named(gpu)
     if found is None or found.sm is None:
-        raise UsageError(f"--gpu {gpu!r} is no GPU that I know", help="sm_90, sm_120a, or a product's name")
+        raise UsageError(
+            f"--gpu {gpu!r} is no GPU that I know",
+            why="the tables have no such product or SM",
+            where="--gpu",
+            help="sm_90, sm_120a, or a product's name",
+        )
     return found.sm
 
 
@@ -192,13 +201,8 @@ def write_plan(plan: Plan, outcome: ReproOutcome | None, options: dict[str, Any]
 
     output = options["output"]
     text = issue(plan, outcome) if options["issue_"] else script(plan, os.path.basename(output or "repro.py"))
-    emit(text.encode("utf-8", "replace"), output)
+    emit(text.encode("utf-8", "replace"), output, mode=None if options["issue_"] else 0o755)
     if output:
-        if not options["issue_"]:
-            try:
-                os.chmod(output, 0o755)
-            except OSError as error:
-                raise ForensicsError("cannot make the script executable", why=str(error), where=output) from error
         say(f"wrote {output}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from forensics.cli.output import emit
+from forensics.cli.output import emit, keep_inputs
 from forensics.cli.repro_actions import (
     SKIP,
     compare_plan,
@@ -24,6 +24,19 @@ from forensics.cli.repro_actions import (
 from forensics.cli.repro_input import NoRecipe, planned
 from forensics.cli.talk import say
 from forensics.errors import ExitCode, UsageError
+
+
+class Seconds(click.FloatRange):
+    """One second and more; NaN is neither, and no time-out would end what waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1, max=10_000_000)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if seconds != seconds:
+            self.fail("it is not a number", param, ctx)
+        return seconds
 
 
 @click.command(
@@ -56,10 +69,8 @@ compiles), 125 anything else, as `git bisect run` expects. Otherwise 0 a script 
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="Override a parameter; may be repeated.")
 @click.option("--recipe", metavar="ID", help="Take this recipe instead of the one that fits best.")
 @click.option("--list", "list_", is_flag=True, help="List the recipes.")
-@click.option("--timeout", type=click.FloatRange(min=1), help="Seconds for one run; else the recipe's.")
-@click.option(
-    "--total-timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, help="Seconds for --minimize."
-)
+@click.option("--timeout", type=Seconds(), help="Seconds for one run; else the recipe's.")
+@click.option("--total-timeout", type=Seconds(), default=600.0, show_default=True, help="Seconds for --minimize.")
 @click.option("--memory", type=click.IntRange(min=64), default=32768, show_default=True, help="MiB that a run may use.")
 @click.option("--python", metavar="PATH", help="The interpreter that has torch and the libraries; else this one.")
 @click.option("--any-gpu", is_flag=True, help="Run although this is not the log's GPU.")
@@ -84,13 +95,19 @@ def repro(paths: tuple[str, ...], **options: Any) -> int:
     if options["list_"]:
         return _list(options["format_"])
     if not paths and (sys.stdin is None or sys.stdin.isatty()):
-        raise UsageError("no input", help="forensics repro crash.log, or … | forensics repro")
+        raise UsageError(
+            "no input",
+            why="no PATH is given and standard input is closed or a terminal",
+            help="forensics repro crash.log, or … | forensics repro",
+        )
     acts = [name for name in ("run_", "compare_", "minimize_", "compile_") if options[name]]
     if len(acts) > 1 and acts != ["minimize_", "compile_"]:
         raise UsageError(
             "--run, --compare, --minimize and --compile-only are for one at a time",
+            why=f"{len(acts)} of them are asked for",
             help="only --minimize --compile-only go together: the smallest parameters that a target refuses",
         )
+    keep_inputs(options["output"], paths)
     try:
         plan = planned(paths or ("-",), options)
     except NoRecipe as none:

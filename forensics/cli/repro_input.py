@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forensics.repro.planning import Plan
 
 _REPORT_BYTES = 256 << 20
+_STDIN_BYTES = 256 << 20
 _PARAMETER_LINES = 20_000
 
 
@@ -35,7 +36,7 @@ def planned(paths: tuple[str, ...], options: dict[str, Any]) -> Plan:
     else:
         from forensics.pipeline import analyze
 
-        inputs: list[Any] = [sys.stdin.buffer.read() if path == "-" else path for path in paths]
+        inputs: list[Any] = [_stdin() if path == "-" else path for path in paths]
         case = case_of_incident(analyze(inputs, gpu=None if options["compile_"] else options["gpu"]), _lines(inputs))
     if options["recipe"]:
         plan: Plan | None = plan_with(case, options["recipe"], digest)
@@ -48,6 +49,18 @@ def planned(paths: tuple[str, ...], options: dict[str, Any]) -> Plan:
             else f"no recipe rebuilds this failure ({case.category}); --list shows the recipes"
         )
     return plan.with_values(_given(options["given"])) if options["given"] else plan
+
+
+def _stdin() -> bytes:
+    """Standard input, which is read twice; without an end it would fill the memory."""
+    content = sys.stdin.buffer.read(_STDIN_BYTES + 1)
+    if len(content) > _STDIN_BYTES:
+        raise UsageError(
+            "standard input is too large for a repro",
+            why=f"more than {_STDIN_BYTES >> 20} MiB",
+            help="write it to a file: forensics repro crash.log",
+        )
+    return content
 
 
 def _report(paths: tuple[str, ...]) -> dict[str, Any] | None:
@@ -95,9 +108,11 @@ def _given(items: tuple[str, ...]) -> dict[str, Any]:
     for item in items:
         name, found, text = item.partition("=")
         if not found:
-            raise UsageError(f"--set {item!r} has no value", help="--set name=value")
+            raise UsageError(
+                f"--set {item!r} has no value", why="there is no = in it", where="--set", help="--set name=value"
+            )
         try:
             values[name] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             values[name] = text
     return values

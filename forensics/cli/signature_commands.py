@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forensics.cli.output import emit
+from forensics.cli.output import emit, emit_text
 from forensics.errors import ExitCode, ForensicsError, UsageError
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ def list_command(dirs: Sequence[str], role: str | None, category: str | None, do
     found = [one for one in _load(dirs) if all(getattr(one, k) == v for k, v in wanted.items() if v)]
     if form == "json":
         keys = ("id", "role", "category", "domain", "confidence", "specificity", "title")
-        _print(json.dumps([{key: getattr(one, key) for key in keys} for one in found], indent=2, ensure_ascii=False))
+        emit_text(json.dumps([{key: getattr(one, key) for key in keys} for one in found], indent=2))
         return ExitCode.HEALTHY
     width = max((len(one.id) for one in found), default=0)
     for one in found:
-        _print(f"{one.id:{width}}  {one.role:12}  {one.category or '':26}  {one.title}")
+        emit_text(f"{one.id:{width}}  {one.role:12}  {one.category or '':26}  {one.title}")
     return ExitCode.HEALTHY
 
 
@@ -94,7 +94,7 @@ def show_command(ids: Sequence[str], dirs: Sequence[str]) -> int:
 
     for id in ids:
         entry, path = _entry(id, dirs)
-        _print(page(entry, path))
+        emit_text(page(entry, path))
     return ExitCode.HEALTHY
 
 
@@ -111,10 +111,16 @@ def check_command(paths: Sequence[str], strict: bool | None) -> int:
     inside = all(os.path.abspath(path).startswith(os.path.abspath(shipped)) for path in chosen)
     problems = lint(chosen, strict=inside if strict is None else strict)
     for problem in problems:
-        _print(str(problem))
+        emit_text(str(problem))
     if problems:
-        raise ForensicsError(f"{len(problems)} problem(s)", help="see docs/add-a-signature.md", code=ExitCode.USAGE)
-    _print(f"{sum(len(data.toml_files(path)) for path in chosen)} file(s), nothing wrong")
+        raise ForensicsError(
+            f"{len(problems)} problem(s)",
+            why="they stand above",
+            where=", ".join(chosen),
+            help="see docs/add-a-signature.md",
+            code=ExitCode.USAGE,
+        )
+    emit_text(f"{sum(len(data.toml_files(path)) for path in chosen)} file(s), nothing wrong")
     return ExitCode.HEALTHY
 
 
@@ -127,7 +133,12 @@ def new_command(id: str, example: str, output: str | None) -> int:
     from forensics.match.schema import ID
 
     if not ID.match(id):
-        raise UsageError(f"{id!r} cannot be an id", help="family.what-it-is, in lower case: nccl.peer-gone")
+        raise UsageError(
+            f"{id!r} cannot be an id",
+            why="an id is family.short-name",
+            where="ID",
+            help="family.what-it-is, in lower case: nccl.peer-gone",
+        )
     literal = example.replace("\\", "\\\\").replace('"', '\\"')
     emit(_NEW.format(id=id, literal=literal, example=example).encode(), output)
     return ExitCode.HEALTHY
@@ -151,8 +162,8 @@ def explain_command(
     steps = explain_line(_signature(id, dirs), line, given)
     for step in steps:
         mark = {True: "yes", False: "NO ", None: "?  "}[step.ok]
-        _print(f"{mark}  {step.what:14} {step.detail.lstrip()}")
-    _print("matches" if all(step.ok for step in steps) else "does not match")
+        emit_text(f"{mark}  {step.what:14} {step.detail.lstrip()}")
+    emit_text("matches" if all(step.ok for step in steps) else "does not match")
     return ExitCode.HEALTHY
 
 
@@ -170,7 +181,7 @@ def docs_command(output: str, dirs: Sequence[str]) -> int:
         entries.append(entry)
         emit(page(entry, path).encode(), os.path.join(output, f"{one.id}.md"))
     emit(index(entries).encode(), os.path.join(output, "index.md"))
-    _print(f"{len(entries)} pages in {output}")
+    emit_text(f"{len(entries)} pages in {output}")
     return ExitCode.HEALTHY
 
 
@@ -187,7 +198,9 @@ def _signature(id: str, dirs: Sequence[str]) -> Signature:
     if id not in known:
         near = difflib.get_close_matches(id, known, 3) or [other for other in known if id in other][:3]
         raise UsageError(
-            f"no signature {id!r}", help="did you mean " + ", ".join(near) if near else "forensics signatures list"
+            f"no signature {id!r}",
+            why="none of those that are loaded has this id",
+            help="did you mean " + ", ".join(near) if near else "forensics signatures list",
         )
     return known[id]
 
@@ -201,7 +214,3 @@ def _entry(id: str, dirs: Sequence[str]) -> tuple[dict[str, Any], str]:
     entry = next(entry for entry in read_entries(source) if entry.get("id") == id)
     shown = os.path.relpath(source, data.base()) if source.startswith(data.base()) else source
     return entry, shown
-
-
-def _print(text: str) -> None:
-    emit((text + "\n").encode("utf-8", "replace"))

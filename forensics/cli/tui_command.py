@@ -50,7 +50,12 @@ def tui(paths: tuple[str, ...], gpu: str | None, folders: tuple[str, ...]) -> in
         )
     missing = [path for path in paths if path != "-" and not os.path.exists(path)]
     if missing:
-        raise UsageError(f"there is no {missing[0]}", help="name files or folders that exist")
+        raise UsageError(
+            f"there is no {missing[0]}",
+            why="no such file or folder",
+            where=missing[0],
+            help="name files or folders that exist",
+        )
     spool = None
     if piped:
         from forensics.tui.logs import Spool

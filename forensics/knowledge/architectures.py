@@ -81,7 +81,9 @@ def can_run(arch_target: str, sm: str) -> bool:
     for given, parsed in ((arch_target, target), (sm, gpu)):
         if parsed is None:
             raise UsageError(
-                f"no GPU architecture: {given!r}", help="write sm_120, sm_100f, compute_90a, 12.0 or gfx942"
+                f"no GPU architecture: {given!r}",
+                why="it is neither an SM, a compute capability nor a gfx target",
+                help="write sm_120, sm_100f, compute_90a, 12.0 or gfx942",
             )
     assert target is not None and gpu is not None
     if target.gfx or gpu.gfx:

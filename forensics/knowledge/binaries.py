@@ -98,7 +98,12 @@ def _files(path: str) -> Iterator[tuple[str, str]]:
                     place = os.path.join(top, file)
                     yield place, place
     elif not os.path.exists(path):
-        raise ForensicsError(f"cannot read {path}", why="there is no such file or folder")
+        raise ForensicsError(
+            f"cannot read {path}",
+            why="there is no such file or folder",
+            where=path,
+            help="name a library, a cubin, a wheel or a folder",
+        )
     elif zipfile.is_zipfile(path):
         yield from _members(path)
     else:
@@ -119,7 +124,9 @@ def _members(wheel: str) -> Iterator[tuple[str, str]]:
                     copy.flush()
                     yield f"{wheel}!{member.filename}", copy.name
     except (zipfile.BadZipFile, OSError, RuntimeError) as error:
-        raise ForensicsError(f"cannot read {wheel}", why=str(error)) from error
+        raise ForensicsError(
+            f"cannot read {wheel}", why=str(error), where=wheel, help="is it a whole wheel?"
+        ) from error
 
 
 def _of_file(path: str, name: str) -> tuple[Code, ...]:
@@ -133,7 +140,7 @@ def _of_file(path: str, name: str) -> tuple[Code, ...]:
             elif head == b"\x7fELF":
                 targets.update(_of_elf(file, name))
     except OSError as error:
-        raise ForensicsError(f"cannot read {name}", why=error.strerror or str(error)) from error
+        raise ForensicsError(f"cannot read {name}", why=error.strerror or str(error), where=name) from error
     rows = [Code(target, kind, count) for (target, kind), count in targets.items()]
     return tuple(sorted(rows, key=lambda code: (code.kind, _order(code.target))))
 

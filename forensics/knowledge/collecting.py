@@ -102,7 +102,9 @@ def _given(gpu: Gpu | str | None) -> Gpu | None:
         return found[0]
     if not found:
         raise UsageError(
-            f"no GPU called {gpu!r}", help="write a product name (H100), an SM (sm_120, 12.0) or a gfx target"
+            f"no GPU called {gpu!r}",
+            why="the tables have no such product, SM or gfx target",
+            help="write a product name (H100), an SM (sm_120, 12.0) or a gfx target",
         )
     choices = ", ".join(f"{g.name or g.family} ({g.sm})" for g in found)
     raise UsageError(f"{gpu!r} can be several GPUs", why=choices, help="write the full name or the SM")

@@ -100,6 +100,7 @@ def family(id: str) -> KernelFamily:
         near = [known for known in _rows() if id.rsplit(".", 1)[-1].lower() in known]
         raise UsageError(
             f"no kernel family {id!r}",
+            why="the tables have none of this name",
             help="did you mean " + ", ".join(near[:5]) if near else "see `forensics support`",
         )
     return _record(row)
@@ -189,7 +190,11 @@ def supported(id: str, sm: str, versions: Mapping[str, str] | None = None) -> Su
     """
     target = parse_target(sm)
     if target is None:
-        raise UsageError(f"no GPU architecture: {sm!r}", help="write sm_120, 12.0 or gfx942")
+        raise UsageError(
+            f"no GPU architecture: {sm!r}",
+            why="it is neither an SM, a compute capability nor a gfx target",
+            help="write sm_120, 12.0 or gfx942",
+        )
     row = family(id)
     listed, since = row.sms, ""
     for entry in _rows()[id].get("history", ()):

@@ -48,7 +48,12 @@ def load_signatures(
     for folder in (*user_folders(), *extra_dirs):
         place = os.path.abspath(folder)
         if not os.path.exists(place):
-            raise UsageError("no signatures there", why="the folder does not exist", where=str(folder))
+            raise UsageError(
+                "no signatures there",
+                why="the folder does not exist",
+                where=str(folder),
+                help="name a folder with .toml files",
+            )
         for row in _rows(place, f"user-{_short(place)}", False):
             if row.status != "retired":
                 found[row.id] = row

@@ -15,7 +15,7 @@ FORMATS = ("console", "json", "markdown", "html", "github", "sarif", "junit")
 #: those that are handed on to others: redacted unless told otherwise
 PUBLIC = frozenset({"markdown", "html", "github"})
 
-__all__ = ["FORMATS", "PUBLIC", "render"]
+__all__ = ["FORMATS", "PUBLIC", "render", "spelled_out"]
 
 
 def render(
@@ -36,7 +36,7 @@ def render(
     format is made to be handed on, see PUBLIC). Raises UsageError for an unknown format.
     """
     if format not in FORMATS:
-        raise UsageError(f"unknown format {format!r}", help="one of " + ", ".join(FORMATS))
+        raise UsageError(f"unknown format {format!r}", why="no face of a report is called so", help="one of " + ", ".join(FORMATS))
     redactor = None
     if redact or (redact is None and format in PUBLIC):
         from forensics.redact import Redactor
@@ -71,21 +71,23 @@ def _for_programs(incident: Incident, format: str, repro: ReproOffer | None, red
     from forensics.report.json import report_of, write
 
     if format == "json":
-        return _spelled_out(write(incident, repro, redactor).decode("utf-8"))
+        return spelled_out(write(incident, repro, redactor).decode("utf-8"))
     if format == "sarif":
         from forensics.report.sarif import write as write_sarif
 
-        return _spelled_out(write_sarif(report_of(incident, repro), redactor))
+        return spelled_out(write_sarif(report_of(incident, repro), redactor))
     from forensics.report.junit import write as write_junit
 
     return write_junit(report_of(incident, repro), redactor)
 
 
-def _spelled_out(text: str) -> str:
+def spelled_out(text: str) -> str:
     """JSON whose strings hold nothing that moves a terminal or hides: JSON itself lets DEL, C1 codes and bidi characters stand."""
     if text.isascii() and "\x7f" not in text:
         return text
     import re
+    from json.encoder import encode_basestring_ascii
 
-    hidden = "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-    return re.sub(hidden, lambda found: f"\\u{ord(found[0]):04x}", text)
+    letters = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+    hidden = f"[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff{letters}]"
+    return re.sub(hidden, lambda found: encode_basestring_ascii(found[0])[1:-1], text)

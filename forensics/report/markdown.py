@@ -28,9 +28,8 @@ from forensics.report.blocks import (
     Timeline,
     View,
 )
+from forensics.visible import markdown as escape
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
-_MENTION = re.compile(r"@(?=\w)")
 _TICKS = re.compile(r"`+")
 #: labels whose values are text of the log
 _VERBATIM = frozenset({"What", "Seen as", "Seen", "Read"})
@@ -48,12 +47,6 @@ def write(view: View, *, explain: bool = False, redacted: str = "") -> str:
     note = f" Redacted: {redacted}." if redacted else ""
     lines.append(f"*Text in code blocks is quoted from the log.{note}*")
     return "\n".join(lines) + "\n"
-
-
-def escape(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, no mention, no link, on one line."""
-    flat = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    return _MENTION.sub("@\u200b", flat).replace("://", ":\u200b//").replace("www.", "www\u200b.")
 
 
 def code(text: str) -> str:

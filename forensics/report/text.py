@@ -1,44 +1,19 @@
-"""Text that cannot hurt a terminal or mislead a reader. In: any string; out: a printable one. Sample:
+"""Text, sizes and times as people read them, which cannot hurt a terminal. In: strings and numbers; out: printable strings. Sample:
 
-visible("\\x1b[31mred\\u202e") -> "␛[31mred<U+202E>"
+one_line("\\x1b[31mred\\n  and more", 12) -> "␛[31mred an…"
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
-#: letters that draw nothing and are no format characters by their Unicode category
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
+from forensics.visible import visible
+
+__all__ = ["block", "clock_time", "counted", "duration", "listed", "one_line", "places", "size", "visible", "words"]
 
 #: "=========" and the like, which only make sense on lines of their own
 _RULER = re.compile(r"([=\-*_#~])\1{9,}")
-
-
-def visible(text: str) -> str:
-    """The same text with control characters as pictures (␛), tabs as spaces, and bidi, zero-width, private and broken
-    characters spelled out (<U+202E>). Line ends stay; carriage returns before them go."""
-    if text.isascii() and text.isprintable():
-        return text
-    if "\r" in text or "\t" in text:
-        text = text.replace("\r\n", "\n").expandtabs(4)
-    if text.replace("\n", "").isprintable() and _BLANK_LETTERS.isdisjoint(text):
-        return text
-    return "".join(map(_shown, text))
-
-
-def _shown(char: str) -> str:
-    if char == "\n" or (char.isprintable() and char not in _BLANK_LETTERS):
-        return char
-    code = ord(char)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
-    if unicodedata.category(char) == "Zs":
-        return " "
-    return f"<U+{code:04X}>"
 
 
 def one_line(text: str, limit: int = 400) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from forensics.drafts import write_whole
 from forensics.errors import ForensicsError
 from forensics.report.blocks import Item, Items, Section
 from forensics.report.text import one_line, visible
@@ -55,18 +55,9 @@ class Triage:
     def save(self) -> None:
         """Writes the file in one step: a process killed at any moment leaves the old file or the new. Raises ForensicsError."""
         content = {"schema": SCHEMA, "notes": [asdict(self.notes[line]) for line in sorted(self.notes)]}
-        folder = os.path.dirname(self.path) or "."
+        text = json.dumps(content, ensure_ascii=False, indent=1)
         try:
-            handle, temporary = tempfile.mkstemp(prefix=".triage-", suffix=".tmp", dir=folder)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as out:
-                    json.dump(content, out, ensure_ascii=False, indent=1)
-                    out.flush()
-                    os.fsync(out.fileno())
-                os.replace(temporary, self.path)
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            write_whole(self.path, text.encode("utf-8", "replace"), sync=True)
         except OSError as error:
             raise ForensicsError(
                 "the notes could not be saved",

@@ -9,6 +9,7 @@ from forensics.redact import Redactor
 from forensics.repro.planning import Plan
 from forensics.repro.render import render
 from forensics.repro.running import ReproOutcome
+from forensics.visible import markdown, visible
 
 _TAIL_LINES = 60
 
@@ -25,12 +26,13 @@ def _fenced(text: str, language: str = "") -> str:
     fence = "```"
     while fence in text:
         fence += "`"
+    text = visible(text)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
 
 
 def _cell(text: object) -> str:
-    """Text that stays inside of one table cell."""
-    return " ".join(str(text).split()).replace("|", "\\|").replace("<", "&lt;")[:300]
+    """Text that stays inside of one table cell, and is no markup, mention or link there."""
+    return markdown(visible(" ".join(str(text).split())[:300]))
 
 
 def _environment(plan: Plan, outcome: ReproOutcome | None) -> str:
@@ -73,5 +75,5 @@ def issue(plan: Plan, outcome: ReproOutcome | None = None) -> str:
         tail = "\n".join(outcome.output.strip().splitlines()[-_TAIL_LINES:])
         parts += ["**Output**\n", _fenced(tail)]
     redactor = Redactor()
-    text = redactor.text("\n".join(parts))
+    text = redactor.value("\n".join(parts))
     return f"{text}\n*Redacted: {redactor.summary()}. Read it before you publish it.*\n"

@@ -142,7 +142,9 @@ def case_of_report(report: Mapping[str, Any], lines: Iterable[Text] = ()) -> Cas
         report.get("verdict"), Mapping
     ):
         raise UsageError(
-            "this is not a forensics report", help="give a log, or what `forensics analyze --format json` printed"
+            "this is not a forensics report",
+            why="it lacks the schema or the verdict of one",
+            help="give a log, or what `forensics analyze --format json` printed",
         )
     try:
         return _case_of(report, lines)

@@ -78,12 +78,20 @@ class Plan:
             spec = specs.get(name)
             if spec is None:
                 raise UsageError(
-                    f"recipe {self.recipe.id} has no parameter {name!r}", help=f"it has {', '.join(specs) or 'none'}"
+                    f"recipe {self.recipe.id} has no parameter {name!r}",
+                    why="its script takes others",
+                    where="--set",
+                    help=f"it has {', '.join(specs) or 'none'}",
                 )
             if isinstance(spec.default, float) and isinstance(value, int) and not isinstance(value, bool):
                 value = float(value)
             if not spec.accepts(value):
-                raise UsageError(f"parameter {name} does not take {value!r}", help=_wanted(spec))
+                raise UsageError(
+                    f"parameter {name} does not take {value!r}",
+                    why="it is of another kind or out of its range",
+                    where="--set",
+                    help=_wanted(spec),
+                )
             changed[name] = Parameter(name, value, "given", "given by hand")
         return replace(self, parameters=tuple(changed.values()))
 
@@ -106,7 +114,12 @@ def plan_with(case: Case, recipe_id: str, log_sha256: str = "") -> Plan:
     """The plan for a case with a recipe that somebody chose. Raises UsageError where there is no such recipe."""
     recipe = recipe_of(recipe_id)
     if recipe is None:
-        raise UsageError(f"there is no recipe {recipe_id!r}", help="forensics repro --list shows them")
+        raise UsageError(
+            f"there is no recipe {recipe_id!r}",
+            why="no file under recipes has this id",
+            where="--recipe",
+            help="forensics repro --list shows them",
+        )
     choice = rate(recipe, case) or Choice(recipe, None, 0, "chosen by hand")
     return Plan(recipe, parameters(choice, case), case, choice.sign, choice.why, log_sha256)
 

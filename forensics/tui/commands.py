@@ -14,6 +14,7 @@ from rich.text import Text
 from textual import work
 from textual.app import SystemCommand
 
+from forensics.drafts import write_whole
 from forensics.errors import ForensicsError
 from forensics.tui.dialogs import Ask, Keys
 from forensics.tui.filters import HELP, Filter, parse
@@ -328,8 +329,7 @@ class Commands:
             app.notify("this ending names no format: .html, .md, .json, .sarif, .xml or .txt", severity="error")
             return
         try:
-            with open(path, "x", encoding="utf-8", errors="replace") as out:
-                out.write(render(app.incident, format))
+            write_whole(path, render(app.incident, format).encode("utf-8", "replace"), over=False)
         except FileExistsError:
             app.notify(f"{path} exists already; choose another name", severity="error", markup=False)
         except OSError as error:

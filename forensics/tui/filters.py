@@ -1,6 +1,6 @@
 """One line that says what to look at. In: words as typed; out: a `Filter` that rows and lines pass or not. Sample:
 
-    parse("rank:TP1 role:cascade /out of mem\\w+/") -> Filter(ranks=("tp1",), roles=("cascade",), regex=…)
+parse("rank:TP1 role:cascade /out of mem\\w+/") -> Filter(ranks=("tp1",), roles=("cascade",), regex=…)
 """
 
 from __future__ import annotations
@@ -83,6 +83,10 @@ def parse(typed: str) -> Filter:
         values = [one for one in value.lower().replace(" ", "").split(",") if one]
         for one in values:
             if known is not None and one not in known:
-                raise UsageError(f"there is no {key} {one!r}", help=f"one of {', '.join(known)}")
+                raise UsageError(
+                    f"there is no {key} {one!r}",
+                    why="it is none of those that are told apart",
+                    help=f"one of {', '.join(known)}",
+                )
         kept[key] += values
     return Filter(tuple(kept[""]), tuple(kept["rank"]), tuple(kept["role"]), tuple(kept["level"]), regex, typed.strip())

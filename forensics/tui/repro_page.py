@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import RichLog, Static
 
+from forensics.drafts import write_whole
 from forensics.errors import ForensicsError
 from forensics.report.text import visible
 from forensics.tui.dialogs import Ask
@@ -77,8 +78,7 @@ class ReproPage(Vertical):
         if not path:
             return
         try:
-            with open(path, "x", encoding="utf-8") as out:
-                out.write(script(self.plan))
+            write_whole(path, script(self.plan).encode(), over=False)
         except OSError as error:
             self.app.notify(f"not written: {error.strerror}", severity="error", markup=False)
         else:

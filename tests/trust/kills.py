@@ -1,6 +1,6 @@
 """kill -9 at random moments, then the next run. In: a number of moments and a seed; out: a count, or what was left damaged.
 
-    python -m tests.trust.kills 100        # 25 of each: analysis with a cold cache, a report's file, notes, a repro
+    python -m tests.trust.kills 100        # of each: analysis with a cold cache, the cache itself, a report's file, notes, a repro
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -26,6 +27,16 @@ notes = load({log!r})
 for number in range(len(notes.notes) + 1, 100_000):
     notes.write(number, f"note {{number}}", "quote " * 20)
     notes.save()
+    print(number, flush=True)
+"""
+
+
+_CACHE = """
+import json, os
+from forensics import data
+folder = os.environ["FORENSICS_CACHE_DIR"]
+for number in range(100_000):
+    data.write_own(os.path.join(folder, f"{number % 3}.json"), json.dumps([number] * 40_000).encode())
     print(number, flush=True)
 """
 
@@ -50,8 +61,26 @@ def analysis(place: Path, env: dict[str, str], chance: random.Random, whole_s: f
     """A cold cache is being filled: the next run has the same report, and no draft is believed."""
     killed([sys.executable, "-m", "forensics", str(LOG)], env, chance.uniform(0, whole_s))
     again = _run([str(LOG), "--format", "json"], env)
-    wrong = again.returncode != 1 or json.loads(again.stdout)["verdict"]["category"] != "oom_gpu" or again.stderr
+    wrong = again.returncode != 1 or again.stdout != _whole_report() or again.stderr
     return f"the next run: {again.returncode} {again.stderr[-300:]!r}" if wrong else ""
+
+
+@cache
+def _whole_report() -> bytes:
+    """What a run that nobody killed says."""
+    return _run([str(LOG), "--format", "json"], {**os.environ, "PYTHONPATH": str(ROOT), "FORENSICS_CACHE_DIR": os.devnull + "/none"}).stdout
+
+
+def cached(place: Path, env: dict[str, str], chance: random.Random, whole_s: float) -> str:
+    """The cache is being written all the time: every entry is whole, and the last confirmed one is there."""
+    told = killed([sys.executable, "-c", _CACHE], env, chance.uniform(0, whole_s))
+    last = int((told.split() or [b"-1"])[-1])
+    try:
+        entries = [json.loads(path.read_bytes()) for path in (place / "cache").glob("*.json")] if (place / "cache").exists() else []
+    except ValueError as error:
+        return f"half an entry: {error}"
+    newest = max((entry[0] for entry in entries), default=-1)
+    return "" if newest >= last and all(len(entry) == 40_000 for entry in entries) else f"lost: {newest} of {last}"
 
 
 def report(place: Path, env: dict[str, str], chance: random.Random, whole_s: float) -> str:
@@ -60,6 +89,8 @@ def report(place: Path, env: dict[str, str], chance: random.Random, whole_s: flo
     out.write_text('{"old": true}')
     killed([sys.executable, "-m", "forensics", str(LOG), "--format", "json", "-o", str(out)], env, chance.uniform(0, whole_s))
     content = json.loads(out.read_text())
+    if seen := [path.name for path in place.iterdir() if path.name not in ("cache", "report.json") and not path.name.startswith(".")]:
+        return f"a draft that the next look at this folder would read: {seen}"
     return "" if content == {"old": True} or content["verdict"]["category"] == "oom_gpu" else f"half a report: {str(content)[:200]}"
 
 
@@ -80,19 +111,25 @@ def repro(place: Path, env: dict[str, str], chance: random.Random, whole_s: floa
     """A script is being written and run: what stands under its name is whole, and the next run works."""
     log = ROOT / "sample_logs" / "cpu_matmul_shape" / "cpu_matmul_shape.log"
     log = log if log.exists() else LOG
-    out = place / "repro.py"
-    killed([sys.executable, "-m", "forensics", "repro", str(log), "-o", str(out)], env, chance.uniform(0, whole_s))
-    if out.exists():
+    issue = chance.random() < 0.3
+    out = place / ("bug.md" if issue else "repro.py")
+    words = ["repro", str(log), "-o", str(out), *(["--issue"] if issue else [])]
+    killed([sys.executable, "-m", "forensics", *words], env, chance.uniform(0, whole_s))
+    if out.exists() and issue and "Read it before you publish it" not in out.read_text():
+        return "half a bug report"
+    if out.exists() and not issue:
         compile(out.read_text(), str(out), "exec")
-    again = _run(["repro", str(log), "-o", str(out)], env)
+        if not os.access(out, os.X_OK):
+            return "a script that cannot be run"
+    again = _run(words, env)
     return "" if b"Traceback" not in again.stderr and again.returncode in (0, 1, 2, 125) else f"{again.returncode} {again.stderr[-300:]!r}"
 
 
-SCENES: tuple[Callable[[Path, dict[str, str], random.Random, float], str], ...] = (analysis, report, notes, repro)
+SCENES: tuple[Callable[[Path, dict[str, str], random.Random, float], str], ...] = (analysis, cached, report, notes, repro)
 
 
 def kills(count: int, seed: int = 0) -> list[str]:
-    """What was damaged, for every moment where something was."""
+    """What was damaged, for every moment where something was. count: kills of each scene."""
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -100,7 +137,7 @@ def kills(count: int, seed: int = 0) -> list[str]:
         started = time.monotonic()
         _run([str(LOG)], env)
         whole_s = time.monotonic() - started
-        for number in range(count):
+        for number in range(count * len(SCENES)):
             scene = SCENES[number % len(SCENES)]
             own = place / f"{number}"
             own.mkdir()
@@ -116,7 +153,7 @@ def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     started = time.monotonic()
     wrong = kills(count, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
-    print("\n".join([*wrong, f"{count} kills, {len(wrong)} left damage, {time.monotonic() - started:.0f} s"]))
+    print("\n".join([*wrong, f"{count} kills of each of {len(SCENES)} scenes, {len(wrong)} left damage, {time.monotonic() - started:.0f} s"]))
     return 1 if wrong else 0
 
 

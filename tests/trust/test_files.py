@@ -158,7 +158,7 @@ def test_a_full_disk_costs_the_cache_not_the_report(tmp_path: Path) -> None:
     log.write_bytes(CRASH)
     done = _with_a_small_disk(f"from forensics.cli.main import main; raise SystemExit(main([{str(log)!r}]))", tmp_path)
     assert done.returncode == 1 and b"illegal" in done.stdout, done.stderr
-    assert not list((tmp_path / "cache").glob("*.tmp"))
+    assert not [path for path in (tmp_path / "cache").iterdir() if path.suffix == ".part"]
 
 
 def test_a_full_disk_keeps_the_old_report(tmp_path: Path) -> None:
