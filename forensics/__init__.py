@@ -42,14 +42,16 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'forensics' has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # for a type checker a name that is not listed is wrong
 
-    found: object = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module 'forensics' has no attribute {name!r}")
+        import importlib
+
+        found: object = getattr(importlib.import_module(_HOME[name]), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """kill -9 at random moments, then the next run. In: a number of moments and a seed; out: a count, or what was left damaged.
 
-    python -m tests.trust.kills 100        # of each: analysis with a cold cache, the cache itself, a report's file, notes, a repro
+    python -m tests.trust.kills 100 [SEED [SCENE]]       # of each: analysis with a cold cache, the cache itself, a report's file, notes, a repro
 """
 
 from __future__ import annotations
@@ -128,17 +128,17 @@ def repro(place: Path, env: dict[str, str], chance: random.Random, whole_s: floa
 SCENES: tuple[Callable[[Path, dict[str, str], random.Random, float], str], ...] = (analysis, cached, report, notes, repro)
 
 
-def kills(count: int, seed: int = 0) -> list[str]:
-    """What was damaged, for every moment where something was. count: kills of each scene."""
-    wrong = []
+def kills(count: int, seed: int = 0, only: str = "") -> list[str]:
+    """What was damaged, for every moment where something was. count: kills of each scene; only: of this one."""
+    wrong, scenes = [], [scene for scene in SCENES if only in ("", scene.__name__)]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         env = {**os.environ, "PYTHONPATH": str(ROOT), "FORENSICS_CACHE_DIR": str(place / "measured")}
         started = time.monotonic()
         _run([str(LOG)], env)
         whole_s = time.monotonic() - started
-        for number in range(count * len(SCENES)):
-            scene = SCENES[number % len(SCENES)]
+        for number in range(count * len(scenes)):
+            scene = scenes[number % len(scenes)]
             own = place / f"{number}"
             own.mkdir()
             env["FORENSICS_CACHE_DIR"] = str(own / "cache")
@@ -152,8 +152,9 @@ def main() -> int:
     """Runs the moments and says what came of them."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     started = time.monotonic()
-    wrong = kills(count, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
-    print("\n".join([*wrong, f"{count} kills of each of {len(SCENES)} scenes, {len(wrong)} left damage, {time.monotonic() - started:.0f} s"]))
+    only = sys.argv[3] if len(sys.argv) > 3 else ""
+    wrong = kills(count, int(sys.argv[2]) if len(sys.argv) > 2 else 0, only)
+    print("\n".join([*wrong, f"{count} kills of each of {1 if only else len(SCENES)} scenes, {len(wrong)} left damage, {time.monotonic() - started:.0f} s"]))
     return 1 if wrong else 0
 
 
