@@ -30,6 +30,9 @@ _LOOKED_AT = 4_000
 _BEFORE = 400
 
 
+_WARNED = pattern_of(r"\W{0,4}(?:\([\w ]{1,40}pid=\d+[^)]{0,60}\) )?(?:WARNING|WARN|INFO|DEBUG)\b")
+
+
 @record
 class Judgement:
     """category and confidence; finding: the signature or rule behind it, None where a row of words or nothing is; title: of the
@@ -164,6 +167,8 @@ def _just_before(finding: Finding, group: Group) -> bool:
     """True where the finding's line stands shortly before or inside the failure's surroundings, by no other process."""
     first = group.first.span
     for proof in finding.evidence:
+        if _WARNED.match(proof.quote):
+            continue  # the process said that it goes on without it
         if (
             proof.span.source == first.source
             and first.first_line - _BEFORE <= proof.span.first_line <= first.last_line + 40

@@ -227,6 +227,12 @@ def nothing_to_read() -> Verdict:
     return Verdict(Category.UNKNOWN, "The log is empty", why, Confidence.UNKNOWN)
 
 
+def only_fragments(proof: Evidence) -> Verdict:
+    """Error records stand in the log, and none of them is whole."""
+    why = "Error records stand in the log, but what failed is not among their lines, and nothing shows that the job worked."
+    return Verdict(Category.UNKNOWN, "Something failed", why, Confidence.UNKNOWN, evidence=(proof,))
+
+
 def unread(why: str) -> Verdict:
     """No failure was found, but a part of the analysis did not work."""
     return Verdict(

@@ -16,6 +16,7 @@ from forensics.model.knowledge import Facts
 from forensics.model.source import Evidence, Span
 from forensics.model.verdict import (
     Category,
+    Confidence,
     Contradiction,
     Coverage,
     Failure,
@@ -64,6 +65,12 @@ def judge(
     return _incident(chosen, analyses, intake, events, facts, findings, contradictions, quotes)
 
 
+def _severe(intake: Intake) -> Span | None:
+    """The first line that its logger calls an error."""
+    lines = (line for line in intake.lines if line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip())
+    return next((Span(line.source, line.number, line.number) for line in lines), None)
+
+
 def _torn(intake: Intake) -> str:
     """Why a source was not read to its end; "" where all that were opened were."""
     opened = {source.name for source in intake.sources}
@@ -109,6 +116,8 @@ def _incident(
         against: Sequence[Contradiction] = ()
     elif primary is None and not any(line.text.strip() for line in intake.lines):
         status, verdict, against = Status.UNKNOWN, explain.nothing_to_read(), ()
+    elif primary is None and chosen.judgement.confidence is Confidence.HYPOTHESIS and (said := _severe(intake)) is not None:
+        status, verdict, against = Status.UNKNOWN, explain.only_fragments(quotes.of(said, "an error record")), ()
     elif primary is None:
         verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence)
         against = ()

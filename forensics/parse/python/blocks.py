@@ -17,7 +17,7 @@ import re
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
-from forensics.parse.python.body import last_said, quotes_next, remote_frames, user_code
+from forensics.parse.python.body import carries, last_said, quotes_next, remote_frames, user_code
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import (
     EXCEPTION_NAME,
@@ -187,6 +187,8 @@ class _Walker:
         if not self.now.raised:
             return bool(self.code and raised(_before_header(text), None))
         if "Original Traceback" in text:
+            return True
+        if carries(self.message):
             return True
         last = next((m for m in reversed(self.message) if m.strip()), "")
         return text.strip() == f"{HEADER}:" and len(self.blanks) <= 1 and quotes_next(last)

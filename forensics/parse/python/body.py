@@ -89,12 +89,18 @@ _QUOTES = Pattern(
     r'^\s*(?:""" ?|\'\'\'|-- Process \d+ terminated.{0,80}|'
     r".{0,200}(?:[Tt]raceback|error|exception|[Oo]riginal \w+|stack|follow\w+).{0,80}:)\s*$"
 )
+_CARRIES = Pattern(r"\bError raised in (?:a |the )?(?:subprocess|child process|worker process)\b.{0,80}:\s*$")
 #: how multiprocessing and concurrent.futures set off what a worker said
 _QUOTE_LINES = ('"""', "'''")
 _WRAPPER = Pattern(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
 _RAY_TASK = Pattern(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
 _RAY_REMOTE = Pattern(r"^\s*(?:.{0,120}: )?(?:\[[\d;]{1,8}m)?ray::")
 _CARETS = frozenset("^~ \t")
+
+
+def carries(message: Sequence[str]) -> bool:
+    """True where a message is what another process printed, its traceback among it: "Error raised in subprocess:" and the rest."""
+    return bool(message) and _CARRIES.search(message[0][:LOOK]) is not None
 
 
 def quotes_next(message_line: str) -> bool:
@@ -129,6 +135,7 @@ class _Reader:
         self.done: list[Raised] = []
         self.open = Raised()
         self.outer: list[Raised] = []  # exceptions whose message quotes the traceback being read
+        self.marks: list[int] = []  # how many were done when each of them began to quote
         self.link: str | None = None
         self.awaiting_code = False
         self.column = 4  # where the code line above starts, for the carets
@@ -148,7 +155,10 @@ class _Reader:
         """The open exception and those whose messages quoted it end here, innermost first."""
         self.close()
         while self.outer:
-            holder = self.outer.pop()
+            holder, mark = self.outer.pop(), self.marks.pop()
+            if carries(holder.message):
+                # what the other process printed is why the call of it failed, too
+                self.done = [*self.done[mark:], *self.done[:mark]]
             if _WRAPPER.search(holder.type) and not holder.text.strip("\"' \n"):
                 # a transport of what was quoted: its frames tell who waited, the quoted exception what failed
                 if holder.frames and self.done:
@@ -162,6 +172,7 @@ class _Reader:
     def nest(self, at: int) -> None:
         """What follows is quoted by the open exception's message."""
         self.outer.append(self.open)
+        self.marks.append(len(self.done))
         self.open = Raised(first=at)
 
     def start(self, at: int) -> None:
@@ -323,7 +334,7 @@ def _message_line(reader: _Reader, kind: Kind, text: str, at: int) -> bool:
     if kind is Kind.CARET and remote_frames(last):
         return True  # of a source line that Ray left out
     if kind is Kind.HEAD:
-        if reader.link is None and (quotes_next(last) or "Original Traceback" in text or text.strip() != f"{HEADER}:"):
+        if reader.link is None and (quotes_next(last) or carries(message) or "Original Traceback" in text or text.strip() != f"{HEADER}:"):
             reader.nest(at)
             reader.open.last = at
             return True
