@@ -44,6 +44,7 @@ PARSERS: tuple[str, ...] = (
     "flight_recorder",
     "torchelastic",
     "slurm",
+    "batch",
     "mpirun",
     "launchers",
     "shells",

@@ -47,6 +47,10 @@ _TORCH = Lazy(
     r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{1,2000}?): block: \[(?P<block>[\d, ]{1,40})\], thread: \[(?P<thread>[\d, ]{1,40})\] Assertion [`'](?P<assertion>.{0,1000}?)[`'] failed"
 )
 _DEEPEP = Lazy(r"Assertion failed: (?P<file>[^\s:,]{1,400}):(?P<line>\d+), condition: (?P<assertion>[^`\n]{1,600})")
+#: lines of several processes in one another: what is left of the place and the condition
+_WOVEN = Lazy(
+    r"(?P<file>/[^\s:,\]\[]{1,400}?\.cuh?)(?![\w.])[^`]{0,2000}Assertion `(?P<assertion>[^`'\"]{1,600}?)(?: && )?[`'\"]"
+)
 _HIP = Lazy(
     r"(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<kernel>.{0,2000}?):? ?Device-side assertion `(?P<assertion>.{1,1000}?)' failed"
 )
@@ -91,6 +95,9 @@ def _read(line: LogLine) -> dict[str, Any] | None:
     text = clipped(line.text, _BLOCK)
     if _BLOCK in text:
         found = _TORCH.search(text)
+        if found is None and text.count(_BLOCK) > 1:
+            woven = _WOVEN.search(text)
+            return {**woven.groupdict(), "what": "woven"} if woven else None
     elif _DEVICE in text:
         found = _HIP.search(text)
     elif _FAILED in text:
@@ -126,6 +133,7 @@ def _event(group: dict[str, Any]) -> Event:
     block, thread = fields.pop("block", None), fields.pop("thread", None)
     if block:
         fields.update(blocks=len(group["blocks"]), first_block=block, first_thread=thread)
+    if block or fields.get("what") == "woven":
         message = f"Assertion `{fields['assertion']}` failed."
     elif fields.get("kernel"):
         message = f"Device-side assertion `{fields['assertion']}' failed."

@@ -143,7 +143,7 @@ _PATTERNS = tuple(Lazy(pattern) for _, _, pattern, _ in _OTHERS)
 
 
 #: corrected by the hardware, or only said: no failure by themselves
-_MINOR = ("Corrected", " correctable", "Machine check events logged", "nvAssert", " OK", "likely needs to be reset")
+_MINOR = ("Corrected", "Correctable", " correctable", "Machine check events logged", "nvAssert", " OK", "likely needs to be reset")
 
 
 def parse(intake: Intake) -> list[Event]:

@@ -108,6 +108,12 @@ _TABLE = Table(
             fields={"what": "daemon"},
             after=4,
         ),
+        Row(
+            "execvp error on file ",
+            EventKind.MESSAGE,
+            r"HYD\w{1,40} \([^)\n]{1,200}\): (?P<message>execvp error on file (?P<program>.{1,400}) \((?P<reason>[^()\n]{1,120})\))",
+            level="ERROR",
+        ),
         Row("mpirun was unable to", EventKind.LAUNCHER, fields={"what": "launch"}, after=8),
         Row(
             "called MPI_Abort(",

@@ -22,6 +22,7 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Collective, Event, EventKind
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Rank
 from forensics.model.stack import StackTrace
 from forensics.parse.frames import captured_frame
@@ -145,7 +146,20 @@ ANCHORS: tuple[Anchor, ...] = (
 
 def parse(intake: Intake) -> list[Event]:
     """Events of the watchdog; a time-out that is printed again inside the exception's text counts once."""
-    return _timeouts(intake) + [_tidy(e) for e in _TABLE.read(intake)] + _stacks(intake)
+    timeouts, told = _timeouts(intake), [_tidy(e) for e in _TABLE.read(intake)]
+    late = {_speaker(e) for e in timeouts}
+    return timeouts + [e if _speaker(e) in late else _as_timeout(e) for e in told] + _stacks(intake)
+
+
+def _speaker(event: Event) -> tuple[Any, ...]:
+    return event.span.source, event.rank.key if event.rank else None
+
+
+def _as_timeout(event: Event) -> Event:
+    """ "Timeout at NCCL work: 7" of a rank whose longer sentence is not in the log says the same."""
+    if event.fields.get("what") != "timeout_at":
+        return event
+    return replace(event, kind=EventKind.COLLECTIVE_TIMEOUT)
 
 
 def _tidy(event: Event) -> Event:

@@ -289,3 +289,88 @@ def test_an_error_file_is_a_failure_of_its_rank(tmp_path: Path) -> None:
     assert incident.primary is not None and incident.primary.type == "ValueError"
     assert [frame.function for frame in incident.primary.frames] == ["main"]
     assert incident.verdict.rank is not None and incident.verdict.rank.number == 11
+
+
+@pytest.mark.parametrize(
+    ("last", "category"),
+    [
+        ("=>> PBS: job killed: walltime 86411 exceeded limit 86400\n", Category.KILLED_EXTERNALLY),
+        ("TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n", Category.KILLED_EXTERNALLY),
+        ("=>> PBS: job killed: vmem 9000000kb exceeded limit 8388608kb\n", Category.OOM_HOST),
+        ("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\n", Category.OOM_HOST),
+    ],
+)
+def test_other_batch_systems_end_jobs_too(told: Told, last: str, category: Category) -> None:
+    incident = told(PROGRESS * 3 + last)
+    assert incident.status is Status.KILLED and incident.verdict.category is category
+
+
+def test_a_job_that_reports_its_time_is_not_ended_by_it(told: Told) -> None:
+    assert told(PROGRESS * 3 + "resources_used.walltime=71:59:25\n").status is Status.HEALTHY
+
+
+CHECKPOINT = """\
+torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([2])
+Traceback (most recent call last): (RANK 2)
+  File "/opt/venv/lib/python3.11/site-packages/torch/distributed/checkpoint/utils.py", line 164, in reduce_scatter
+    local_data = map_fun()
+  File "/opt/venv/lib/python3.11/site-packages/torch/distributed/checkpoint/default_planner.py", line 233, in create_local_plan
+    return create_default_local_load_plan(
+ValueError: Size mismatch between saved torch.Size([100, 8]) and current: torch.Size([101, 8]) for embed.weight
+"""
+
+
+def test_what_a_rank_raised_in_a_checkpoint_is_the_cause(told: Told) -> None:
+    incident = told(CHECKPOINT)
+    assert incident.primary is not None and incident.primary.root_message.startswith("Size mismatch")
+    assert [frame.function for frame in incident.primary.frames] == ["reduce_scatter", "create_local_plan"]
+    assert incident.verdict.category is Category.MODEL_LOAD
+    alone = told(CHECKPOINT.partition("\n")[0] + "\n").verdict
+    assert alone.category is Category.UNKNOWN
+
+
+def test_a_file_that_cannot_be_written_is_no_broken_model(told: Told) -> None:
+    stack = 'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.11/site-packages/torch/serialization.py", line 287, in _open_zipfile_writer\n    super().__init__(torch._C.PyTorchFileWriter(str(name)))\n'
+    verdict = told(stack + "RuntimeError: File out/checkpoints/checkpoint_0.pt cannot be opened.\n").verdict
+    assert verdict.category is Category.STORAGE
+    verdict = told(stack + "RuntimeError: Parent directory out/checkpoints does not exist.\n").verdict
+    assert verdict.category is Category.STORAGE
+
+
+def test_a_kernel_that_miopen_cannot_build(told: Told) -> None:
+    failed = 'Traceback (most recent call last):\n  File "train.py", line 93, in train\n    prediction = model(image)\nRuntimeError: miopenStatusUnknownError\n'
+    built = "MIOpen Error: /MIOpen/src/hipoc/hipoc_program.cpp:286: Code object build failed. Source: MIOpenIm2d2Col.cl\n"
+    assert told(built + failed).verdict.category is Category.JIT_COMPILE
+    assert told(failed).verdict.category is Category.UNKNOWN
+
+
+def test_the_short_sentence_of_a_time_out_is_enough(told: Told) -> None:
+    head = "llama.node-3.nolog [stderr] [rank3]:[E1129 09:55:46.9966 ProcessGroupNCCL.cpp:"
+    incident = told(
+        head
+        + "1709] [PG 0 (default_pg) Rank 3] Timeout at NCCL work: 207, last enqueued NCCL work: 208, last completed NCCL work: 206.\n"
+        + head
+        + "621] [Rank 3] Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data.\n"
+    )
+    assert incident.verdict.category is Category.HANG_OR_WATCHDOG
+    assert incident.primary is not None and incident.primary.message.startswith("Timeout at NCCL work: 207")
+
+
+@pytest.mark.parametrize(
+    ("status", "category"),
+    [
+        (3221225477, Category.SEGFAULT),
+        (-1073741819, Category.SEGFAULT),
+        (3221225781, Category.MISSING_LIBRARY),
+        (3221225478, Category.UNKNOWN),
+        (1, Category.UNKNOWN),
+    ],
+)
+def test_the_exit_status_of_windows_tells_what_happened(told: Told, status: int, category: Category) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "C:\\py\\accelerate\\commands\\launch.py", line 637, in simple_launcher\n'
+        "    raise subprocess.CalledProcessError(returncode=process.returncode, cmd=cmd)\n"
+        f"subprocess.CalledProcessError: Command '['python.exe', 'train.py']' returned non-zero exit status {status}.\n"
+    )
+    assert told(text).verdict.category is category
