@@ -54,13 +54,37 @@ def analyze(
     read_options, on_progress: handed to `forensics.ingest.read`. Raises ForensicsError. In the main thread each stage has
     STAGE_SECONDS of processor time.
     """
-    from forensics.verdict import judge
-
     notes: list[Note] = []
     known: list[Any] = _stage("match", notes, [], lambda: _signatures(signatures))
     wanted = _anchors(known, notes)
     intake = _stage("ingest", notes, Intake(), lambda: _read(inputs, wanted, read_options, on_progress), limited=False)
     intake = _narrow(intake, rank, since, until)
+    return _judged(intake, notes, known, gpu, incident)
+
+
+def anchors_for(signatures: Sequence[Any]) -> list[Anchor]:
+    """What has to be read for these signatures and for everything else, where the caller reads by itself (`ingest.follow`)."""
+    return _anchors(signatures, [])
+
+
+def analyze_intake(
+    intake: Intake,
+    *,
+    signatures: Sequence[Any],
+    gpu: Any = None,
+    rank: str | int | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    incident: int | None = None,
+) -> Incident:
+    """`analyze` for lines that were read already, by the anchors of `anchors_for`. signatures: loaded ones, not folders."""
+    return _judged(_narrow(intake, rank, since, until), [], signatures, gpu, incident)
+
+
+def _judged(intake: Intake, notes: list[Note], known: Sequence[Any], gpu: Any, incident: int | None) -> Incident:
+    """The stages behind the reading."""
+    from forensics.verdict import judge
+
     events: list[Event] = _stage("parse", notes, [], lambda: _parse(intake))
     facts: Facts = _stage("knowledge", notes, Facts(), lambda: _collect(intake, events, gpu))
     findings: list[Finding] = _stage("match", notes, [], lambda: _match(intake, events, facts, known))

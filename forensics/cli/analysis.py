@@ -10,9 +10,10 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forensics.cli.output import colored, emit, keep_inputs, let_go_of_stdout
+from forensics.cli.talk import say
 from forensics.errors import ExitCode, UsageError
 from forensics.ingest.compiled import keep
 from forensics.report import render
@@ -49,6 +50,7 @@ def report(
     redact: bool | None = None,
     quiet: bool = False,
     debug: bool = False,
+    follow: bool = False,
 ) -> int:
     """Analyses and reports; the parameters are the options of `forensics analyze --help`. Raises ForensicsError."""
     if debug:
@@ -61,8 +63,11 @@ def report(
         )
     format_ = format_ or SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "console")
     keep_inputs(output, paths)
+    aside = format_ != "console" or output is not None  # what comes in is told beside the report, not in it
     found = _analyzed(
         paths,
+        follow=follow,
+        aside=aside,
         gpu=gpu,
         rank=rank,
         since=_time(since, "--since"),
@@ -92,6 +97,8 @@ def report(
 def _analyzed(
     paths: Sequence[str],
     *,
+    follow: bool,
+    aside: bool,
     gpu: str | None,
     rank: str | None,
     since: float | None,
@@ -104,17 +111,30 @@ def _analyzed(
     from forensics.ingest import ReadOptions
     from forensics.pipeline import analyze as run
 
+    options: dict[str, Any] = {"gpu": gpu, "rank": rank, "since": since, "until": until, "incident": incident}
     with Progress(silent=quiet) as progress:
-        return run(
-            list(paths) or ["-"],
-            gpu=gpu,
-            rank=rank,
-            since=since,
-            until=until,
-            signatures=folders,
-            incident=incident,
-            read_options=ReadOptions(on_progress=progress.callback),
-        )
+        tell = None
+        if follow or (not quiet and _is_live(paths)):
+            from forensics.cli.following import one_input, told_by, watch
+
+            speak = say if aside or not follow else lambda text: emit((text + "\n").encode("utf-8", "replace"))
+            if follow and (path := one_input(paths)) != "-":
+                return watch(path, folders, speak, **options)
+            tell = told_by(folders, progress.aside(speak))
+        reading = ReadOptions(on_progress=progress.callback, on_news=tell)
+        return run(list(paths) or ["-"], signatures=folders, read_options=reading, **options)
+
+
+def _is_live(paths: Sequence[str]) -> bool:
+    """Whether somebody at a terminal waits for what is piped in."""
+    if [*paths] not in ([], ["-"]) or sys.stdin is None or sys.stderr is None or not sys.stderr.isatty():
+        return False
+    import stat
+
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _offer(found: Incident, with_script: bool) -> ReproOffer:

@@ -17,7 +17,8 @@ Examples:
   torchrun … 2>&1 | forensics
   forensics run/ *.zst --since "2026-11-29 20:10"
   forensics server.log --gpu "RTX PRO 6000" --format json | jq .verdict
-  forensics server.log --output report.html"""
+  forensics server.log --output report.html
+  forensics --follow server.log"""
 )
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]…")
 @click.option(
@@ -64,6 +65,12 @@ Examples:
     default=None,
     help="Replace secrets and the names of users and hosts; by default for html, markdown and github.",
 )
+@click.option(
+    "-f",
+    "--follow",
+    is_flag=True,
+    help="Say failures as they come, and the verdict when the log comes to rest; report at its end or at Ctrl-C.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Only the verdict's line; no progress.")
 @click.option("--debug", is_flag=True, help="Let an error inside forensics end with its traceback.")
 def analyze(
@@ -79,6 +86,7 @@ def analyze(
     explain: bool,
     color: str,
     redact: bool | None,
+    follow: bool,
     quiet: bool,
     debug: bool,
 ) -> int:
@@ -103,4 +111,5 @@ def analyze(
         redact=redact,
         quiet=quiet,
         debug=debug,
+        follow=follow,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 #: seconds of silence before the bar appears
@@ -36,6 +37,17 @@ class Progress:
     def callback(self) -> Any:
         """To be called with (bytes done, bytes in all or None); None where nobody would see it."""
         return self._moved if self._watch else None
+
+    def aside(self, speak: Callable[[str], None]) -> Callable[[str], None]:
+        """Says something beside the bar, where there is one."""
+
+        def said(text: str) -> None:
+            if self._bar is None:
+                speak(text)
+            else:
+                self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+        return said
 
     def _moved(self, done: int, total: int | None = None, *_: object) -> None:
         if self._bar is None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from forensics.ingest.assemble import Assembly, Taken, take
 from forensics.ingest.inputs import Opened, open_all
+from forensics.ingest.news import News
 from forensics.ingest.options import ReadOptions
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
@@ -179,6 +180,7 @@ def take_one(
         scanned = scan(
             opened.stream, retainer, wants, whole=shares.whole, head_lines=shares.edges if shares.few else 0, tail_lines=shares.edges,
             pulse=pulse if shares.few else None, progress=progress,
+            news=News(wants, options.on_news) if options.on_news is not None and opened.name == "-" else None,
         )  # fmt: skip
     stream = opened.stream
     taken = take(

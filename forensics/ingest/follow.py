@@ -1,9 +1,9 @@
-"""Keeps reading a log that is still being written. In: a path or "-"; out: an `Intake` each time something new was kept. Sample:
+"""Keeps reading a log that is still being written. In: a path or "-"; out: an `Update` each time something new was kept. Sample:
 
-    for intake in follow("server.log", anchors):      # like tail -F: through rotation and truncation
-        report(analyze_intake(intake))
+    for update in follow("server.log", anchors):      # like tail -F: through rotation and truncation
+        if update.at_rest: report(analyze_intake(update.intake))
 
-What was kept so far is in every `Intake`, within the budget; `Update.is_new` says whether a marked line came in.
+What was kept so far is in every `Intake`, within the budget.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from forensics.errors import ForensicsError
 from forensics.ingest.activity import activity_of
@@ -22,6 +22,7 @@ from forensics.ingest.decode import text_of
 from forensics.ingest.intake import Intake
 from forensics.ingest.lines import LineMaker, settle
 from forensics.ingest.marks import marks_of
+from forensics.ingest.news import News, Tell
 from forensics.ingest.options import DEFAULT, ReadOptions
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import CHUNK, CONTEXT, Scanned
@@ -36,12 +37,18 @@ _SETTLE = 0.15
 _SAMPLE = 400
 
 
-class Update(NamedTuple):
-    """intake: everything kept so far; is_new: a marked line came in since the last update; ended: the input is at its end."""
+class Update:
+    """is_new: a marked line came in since the last update; at_rest: nothing has come for a moment; ended: the input is at its end."""
 
-    intake: Intake
-    is_new: bool
-    ended: bool
+    __slots__ = ("_live", "at_rest", "ended", "is_new")
+
+    def __init__(self, live: _Live, is_new: bool, at_rest: bool, ended: bool) -> None:
+        self._live, self.is_new, self.at_rest, self.ended = live, is_new, at_rest, ended
+
+    @property
+    def intake(self) -> Intake:
+        """Everything kept so far, put together when it is asked for."""
+        return self._live.intake()
 
 
 def follow(
@@ -50,15 +57,17 @@ def follow(
     options: ReadOptions = DEFAULT,
     *,
     idle: float | None = None,
+    on_news: Tell | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Iterator[Update]:
     """Yields an update after each batch of new lines that holds a hit, and one when the input has come to rest.
 
     name: a file, read from its start, through rotation (another file under the name) and truncation (it became shorter), or "-",
-    read to its end. idle: end after so many seconds without news (None: never, for a file). stop: asked at each look.
+    read to its end. idle: end after so many seconds without news (None: never, for a file). on_news: told of marked lines before
+    anything else is made of them. stop: asked at each look.
     """
     reader = _Pipe() if name == "-" else _Tail(name)
-    live = _Live(name, anchors, options)
+    live = _Live(name, anchors, options, on_news)
     quiet_since = time.monotonic()
     pending = waiting = False
     while True:
@@ -69,25 +78,27 @@ def follow(
             pending |= live.feed(data)
             waiting = True
             if pending:
-                yield Update(live.intake(), True, False)
+                yield Update(live, True, False, False)
                 pending = False
         elif reader.ended or (stop is not None and stop()) or (idle is not None and now - quiet_since >= idle):
             live.finish()
-            yield Update(live.intake(), pending, True)
+            yield Update(live, pending, True, True)
             return
         elif waiting and now - quiet_since > _SETTLE:
             # a last line without its line feed is a line, too, when nothing follows
             is_new = live.rest()
             waiting = False
-            yield Update(live.intake(), is_new, False)
+            yield Update(live, is_new, True, False)
 
 
 class _Live:
     """The scan's loop, turned inside out: bytes come in, what was kept can be asked at any time."""
 
-    def __init__(self, name: str, anchors: Iterable[Anchor], options: ReadOptions) -> None:
+    def __init__(self, name: str, anchors: Iterable[Anchor], options: ReadOptions, on_news: Tell | None) -> None:
         self._name, self._options = name, options
         self._wants = Wants(anchors, options.engine)
+        self._wants.engine.scan(b"")  # built before there is anything to look for
+        self._news = News(self._wants, on_news) if on_news is not None else None
         self._retainer = Retainer(self._wants, options.budget, options.line_cap)
         self._retainer.owe(options.edge_lines)
         self._scanned = Scanned()
@@ -122,6 +133,8 @@ class _Live:
         view = memoryview(buf)
         hits = self._wants.engine.scan(view[base:cut])
         view.release()
+        if self._news is not None and hits:
+            self._news.saw(buf, base, cut, self._line, hits)
         before = sum(self._retainer.fold.counts.values())
         at, number = self._retainer.feed(buf, 0, base, cut, self._line, hits, final)
         self._base, self._line = at, number + (at == cut and buf[cut - 1] != 10)

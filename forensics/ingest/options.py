@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from forensics.model.record import record
+from forensics.model.source import LogLine
 
 
 @record
@@ -17,7 +18,8 @@ class ReadOptions:
     whole_below: an input up to this size is kept whole; edge_lines: lines kept at the head and at the tail of a bigger one;
     budget: bytes of marked regions kept per source; line_cap: a longer line is cut; archive_members, archive_bytes: limits
     of one archive; processes: 0 = as many as pay off; engine: "auto", "hyperscan", "ahocorasick" or "find".
-    on_progress: called now and then with (bytes done of all inputs, bytes in all or None).
+    on_progress: called now and then with (bytes done of all inputs, bytes in all or None); on_news: called with marked lines of
+    standard input as they come in, of lines that are alike with the first.
     """
 
     whole_below: int = 128 * 1024
@@ -29,6 +31,7 @@ class ReadOptions:
     processes: int = 0
     engine: str = "auto"
     on_progress: Callable[[int, int | None], None] | None = None
+    on_news: Callable[[list[LogLine]], None] | None = None
 
 
 DEFAULT = ReadOptions()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from forensics.ingest.feeds import line_feeds
+from forensics.ingest.news import News
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.wants import Wants
@@ -90,11 +91,12 @@ def scan(
     pulse: Pulse | None = None,
     limit: int | None = None,
     progress: Callable[[int], None] | None = None,
+    news: News | None = None,
 ) -> Scanned:
     """Reads to the end, or just `limit` bytes.
 
     whole: an input of up to so many bytes is kept whole, and not scanned at all; of a bigger one head_lines and tail_lines are
-    kept at the ends; pulse: samples each block; progress: called with the bytes of each block.
+    kept at the ends; pulse: samples each block; progress: called with the bytes of each block; news: told of hits as they come.
     """
     result = Scanned()
     buf = _buffer()
@@ -117,6 +119,8 @@ def scan(
         done = got == 0 and fill < size  # a full buffer is not the end: a line longer than it goes on behind it
         small = result.bytes <= whole
         if small and not done and fill < size:
+            if news is not None:
+                news.looks(buf, base, fill)
             continue  # perhaps that is all: then nothing is scanned
         if head_lines and not small:
             retainer.owe(head_lines)
@@ -133,7 +137,10 @@ def scan(
             line += line_feeds(buf, base, cut) + (buf[cut - 1] != 10)
             base = cut
         elif cut > base:
-            at, number = retainer.feed(buf, low, base, cut, line, wants.engine.scan(view[base:cut]), done or not room)
+            hits = wants.engine.scan(view[base:cut])
+            if news is not None and hits:
+                news.saw(buf, base, cut, line, hits)
+            at, number = retainer.feed(buf, low, base, cut, line, hits, done or not room)
             if pulse is not None:
                 pulse.sample(buf, base, at, number)
             base, line = at, number + (at == cut and buf[cut - 1] != 10)

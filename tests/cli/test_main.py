@@ -263,3 +263,23 @@ def test_no_traceback_without_debug(forensics: Run, samples: Path, tmp_path: Pat
     assert b"an error inside forensics" in calm.stderr
     loud = forensics(str(samples / CRASH), "--debug", **env)
     assert b"Traceback" in loud.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        (["analyze", "a.log", "-"], (["a.log", "-"], None)),
+        (["analyze", "--format", "json", "a.log"], (["a.log"], "json")),
+        (["analyze", "a.log", "--format", "json"], (["a.log"], "json")),
+        (["analyze", "--format", "xml", "a.log"], None),
+        (["analyze", "a.log", "--format"], None),
+        (["analyze", "--format", "json", "--format", "sarif"], None),
+        (["analyze", "--format=json", "a.log"], None),
+        (["analyze", "-q", "a.log"], None),
+        (["gpu", "sm_120"], None),
+    ],
+)
+def test_plain_words_need_no_parser(words: list[str], plain: object) -> None:
+    from forensics.cli.main import _plain
+
+    assert _plain(words) == plain

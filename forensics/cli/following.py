@@ -1,0 +1,71 @@
+"""`forensics --follow FILE`: watches a log as `tail -F` does. In: a path; out: failures as they come, the verdict whenever the log comes to
+rest, the whole report at the end (Ctrl-C, or the input's). Sample:
+
+    $ forensics --follow server.log
+    20:15:20  TP1  line 812: torch.OutOfMemoryError: CUDA out of memory. Tried …  [torch.cuda-out-of-memory]
+    server.log: OOM · TP1 failed first · …
+    ^C
+    (the report)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from forensics.errors import UsageError
+
+if TYPE_CHECKING:
+    from forensics.ingest.follow import Update
+    from forensics.model.source import LogLine
+    from forensics.model.verdict import Incident
+
+
+def one_input(paths: Sequence[str]) -> str:
+    """The one thing to follow. Raises UsageError where it is several, or a folder."""
+    if len(paths) > 1 or (paths and os.path.isdir(paths[0])):
+        raise UsageError(
+            "--follow takes one file, or standard input",
+            why=f"{len(paths)} inputs are given" if len(paths) > 1 else f"{paths[0]} is a folder",
+            help="follow the file in which all ranks write, or start one forensics for each",
+        )
+    return paths[0] if paths else "-"
+
+
+def told_by(folders: Sequence[str], speak: Callable[[str], None]) -> Callable[[list[LogLine]], None]:
+    """What is to be called with marked lines, and says those that a signature knows. folders: with the user's own signatures."""
+    from forensics.cli.ticker import Ticker
+    from forensics.match import load_signatures
+
+    return Ticker(load_signatures([*folders]), speak).told
+
+
+def watch(path: str, folders: Sequence[str], speak: Callable[[str], None], **options: Any) -> Incident:
+    """Follows a file until it is interrupted, and returns the last analysis. speak: takes what is to be said, line by line; options: as
+    those of `forensics.pipeline.analyze_intake`. Raises ForensicsError."""
+    from forensics.cli.ticker import Ticker
+    from forensics.ingest.follow import follow
+    from forensics.match import load_signatures
+    from forensics.pipeline import analyze_intake, anchors_for
+    from forensics.report import render
+
+    known = load_signatures([*folders])
+    updates = follow(path, anchors_for(known), on_news=Ticker(known, speak).told)
+    update: Update | None = None
+    is_stale, said = True, ""
+    try:
+        for update in updates:
+            is_stale = is_stale or update.is_new
+            if is_stale and update.at_rest and not update.ended:
+                verdict = render(analyze_intake(update.intake, signatures=known, **options), "console", brief=True).strip()
+                is_stale = False
+                if verdict != said:
+                    speak(verdict)
+                    said = verdict
+    except KeyboardInterrupt:
+        if update is None:
+            raise
+    assert update is not None
+    # the lines of the last moments are in the report, too
+    return analyze_intake(update.intake, signatures=known, **options)

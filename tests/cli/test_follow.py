@@ -1,0 +1,125 @@
+"""`--follow`: failures as they come, the verdict at rest, the report at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forensics.cli.main import main
+from forensics.cli.ticker import Ticker
+from forensics.match import load_signatures
+from forensics.model.source import LogLine, Rank
+
+CALM = "[2026-11-29 20:15:1{n} TP0] Decode batch. #running-req: 3, #token: 900, gen throughput (token/s): 41.2, #queue-req: 0\n"
+OOM = "[2026-11-29 20:15:20 TP1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 1 has a total capacity of 79.11 GiB\n"
+FORENSICS = [sys.executable, "-m", "forensics"]
+
+
+def _take_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def _running(*words: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([*FORENSICS, *words], text=True, stdout=subprocess.PIPE, preexec_fn=_take_interrupts, **how) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+def _line_with(child: subprocess.Popen[str], word: str) -> str:
+    assert child.stdout is not None
+    return next((line for line in child.stdout if word in line), "")
+
+
+def test_a_file_is_watched_until_ctrl_c(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("".join(CALM.format(n=n) for n in range(5)))
+    with _running("--follow", str(log)) as child:
+        assert "Nothing failed" in _line_with(child, "healthy")
+        with log.open("a") as file:
+            file.write(OOM)
+        assert _line_with(child, "[torch.cuda-out-of-memory]").startswith("20:15:20  TP1  line 6: torch.OutOfMemoryError")
+        assert "oom_gpu" in _line_with(child, "crashed")
+        child.send_signal(signal.SIGINT)
+        rest = child.stdout.read() if child.stdout is not None else ""
+        assert "CRASHED" in rest and "server.log:6" in rest
+        assert child.wait(60) == 1
+
+
+def test_a_pipe_tells_before_it_ends_and_reports_what_one_pass_reports(tmp_path: Path) -> None:
+    with _running("--follow", stdin=subprocess.PIPE) as child:
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write("".join(CALM.format(n=n) for n in range(8)) + OOM)
+        child.stdin.flush()
+        assert "TP1  line 9:" in _line_with(child, "[torch.cuda-out-of-memory]")
+        child.stdin.close()
+        followed = child.stdout.read()
+        assert child.wait(60) == 1
+    once = subprocess.run(FORENSICS, input="".join(CALM.format(n=n) for n in range(8)) + OOM, text=True, capture_output=True, check=False)
+    assert followed == once.stdout
+
+
+def test_a_report_for_programs_stays_clean(tmp_path: Path) -> None:
+    log = "".join(CALM.format(n=n) for n in range(8)) + OOM
+    done = subprocess.run([*FORENSICS, "--follow", "--format", "json"], input=log, text=True, capture_output=True, check=False)
+    assert json.loads(done.stdout)["verdict"]["category"] == "oom_gpu"
+    assert "[torch.cuda-out-of-memory]" in done.stderr
+
+
+def test_at_a_terminal_a_pipe_tells_without_being_asked() -> None:
+    ours, theirs = pty.openpty()
+    with _running(stdin=subprocess.PIPE, stderr=theirs) as child:
+        os.close(theirs)
+        assert child.stdin is not None
+        child.stdin.write("".join(CALM.format(n=n) for n in range(8)) + OOM)
+        child.stdin.flush()
+        said = b""
+        while b"[torch.cuda-out-of-memory]" not in said:
+            said += os.read(ours, 4096)
+        child.stdin.close()
+        assert b"line 9:" in said and child.wait(60) == 1
+    os.close(ours)
+
+
+@pytest.mark.parametrize("words", [["a.log", "b.log"], ["."]])
+def test_several_inputs_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--follow", *words]) == 2
+    assert "--follow takes one file, or standard input" in capsys.readouterr().err
+
+
+def _line(number: int, text: str, rank: str) -> LogLine:
+    return LogLine(0, number, text, text, rank, Rank(rank))
+
+
+def test_a_known_failure_is_told_once_for_each_rank() -> None:
+    said: list[str] = []
+    ticker = Ticker(load_signatures(), said.append)
+    text = OOM.split("] ", 1)[1].rstrip()
+    ticker.told([_line(3, text, "TP1"), _line(4, text, "TP1"), _line(5, text, "TP2")])
+    ticker.told([_line(9, text, "TP2")])
+    assert [row.split(":")[0] for row in said] == ["TP1  line 3", "TP2  line 5"]
+
+
+def test_what_no_signature_knows_is_left_to_the_report() -> None:
+    said: list[str] = []
+    Ticker(load_signatures(), said.append).told([_line(3, "INFO: error budget is fine", "TP1")])
+    assert said == []
+
+
+def test_nothing_a_log_says_moves_the_terminal() -> None:
+    said: list[str] = []
+    text = OOM.split("] ", 1)[1].rstrip() + "\x1b]52;c;aGk=\x07"
+    Ticker(load_signatures(), said.append).told([_line(3, text, "TP\x1b[2J1")])
+    assert len(said) == 1 and "\x1b" not in said[0] and "\x07" not in said[0]
