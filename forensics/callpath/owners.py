@@ -74,11 +74,16 @@ def package_of(path: str) -> str | None:
     for place in range(len(parts) - 2, -1, -1):
         if parts[place] in known and place + 1 < len(parts):
             rest = parts[place + 1 :]
-            if len(rest) > 1 or rest[0] == "__init__.py" or place == 0:
+            if len(rest) > 1 or rest[0].startswith("_") or place == 0 or _is_checkout(parts[place - 1], parts[place]):
                 if rest[0] in _outside():
                     return None
                 return parts[place]
     return None
+
+
+def _is_checkout(folder: str, package: str) -> bool:
+    """True where a package lies in a folder of its sources: vllm-main/vllm, sglang/python/sglang, my_vllm/vllm."""
+    return folder in ("python", "src", "lib") or package in folder.lower().replace("-", "_")
 
 
 @lru_cache(maxsize=4096)

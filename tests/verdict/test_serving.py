@@ -339,3 +339,88 @@ def test_a_heading_tells_whose_the_bare_traceback_is(told: Told) -> None:
     assert named.verdict.rank.axes == (("tp", 1),)
     other = told("[20:15:20 TP1] Decode batch. #running-req: 1\n" + trace)
     assert other.verdict.rank is None
+
+
+# --- ggml
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"GGML_ASSERT: D:\a\llama.cpp\ggml-opencl.cpp:1009: to_fp32_cl != nullptr",
+        r"GGML_ASSERT: C:\Users\someone\My projects\ggml-opencl.cpp:1726: to_fp32_cl != nullptr",
+        r"C:\Sources\llama.cpp\src\llama-context.cpp:1220: GGML_ASSERT(n_ubatch >= n_tokens) failed",
+        "/srv/ggml/src/ggml.c:2420: GGML_ASSERT(a->ne[d] == b->ne[d]) failed",
+    ],
+)
+def test_an_assertion_in_a_path_of_any_system(told: Told, line: str) -> None:
+    failure = primary(told(f"llama_model_loader: loaded meta data\n{line}\n"))
+    assert failure.type == "GGML_ASSERT"
+    assert line in failure.message
+
+
+def test_source_code_that_holds_an_assertion_is_none(told: Told) -> None:
+    assert told("llama_model_loader: loaded meta data\n// TODO: return an error instead of GGML_ASSERT here\n").primary is None
+
+
+def test_what_cann_said_stands_far_above_its_place(told: Told) -> None:
+    log = (
+        "/srv/ggml/src/ggml-cann/ggml-cann.cpp:63: CANN error: E89999: Inner Error!\n"
+        + "        op[Range], tiling failed.[FUNC:Tiling][FILE:range.cc][LINE:255]\n" * 8
+        + "  current device: 0, in function aclnn_arange at /srv/ggml/src/ggml-cann/aclnn_ops.cpp:300\n  aclnnArange(stream)\n"
+    )
+    failure = primary(told(log))
+    assert failure.message == "CANN error: E89999: Inner Error!"
+    assert primary(told("  current device: 0, in function f at /srv/ggml-cuda.cu:300\n")).message == "CUDA error"
+
+
+def test_a_standard_librarys_assertion_is_nearer_than_the_abort(told: Told) -> None:
+    said = "/usr/include/c++/15/bits/stl_vector.h:1263: _Tp& std::vector<_Tp>::operator[](size_type) [_Tp = int]: Assertion '__n < this->size()' failed.\n"
+    incident = told("llama_model_loader: loaded meta data\n" + said + "Aborted (core dumped)\n")
+    assert "__n < this->size()" in primary(incident).message
+    assert "Aborted" in primary(told("llama_model_loader: loaded meta data\nAborted (core dumped)\n")).message
+
+
+def test_a_gpu_that_cannot_be_used_is_told_unless_the_server_serves(told: Told) -> None:
+    lost = "ggml_cuda_init: failed to initialize CUDA: CUDA driver version is insufficient for CUDA runtime version\n"
+    assert told(lost).verdict.category is Category.VERSION_MISMATCH
+    served = "main: server is listening on http://127.0.0.1:8080\nsrv  log_server_r: request: POST /v1/chat/completions 127.0.0.1 200\n"
+    assert told(lost + served * 2).status is Status.HEALTHY
+
+
+def test_amd_has_no_compute_capability(told: Told) -> None:
+    said = "ggml_cuda_init: found 1 ROCm devices:\n  Device 0: {name}, compute capability 9.0, VMM: no\nROCm error: out of memory\n"
+    amd, other = told(said.format(name="AMD Radeon Graphics")), told(said.format(name="NVIDIA H100"))
+    assert amd.facts.gpu is None or amd.facts.gpu.sm is None
+    assert other.facts.gpu is not None
+    assert other.facts.gpu.sm == "sm_90"
+
+
+# --- words to categories
+
+
+@pytest.mark.parametrize(
+    ("line", "category"),
+    [
+        ("KeyError: 'model.layers.10.mlp.experts.w2_weight'", Category.MODEL_LOAD),
+        ("KeyError: 'choices'", Category.USER_CODE),
+        ("RuntimeError: Kernel::Forward(at::Tensor) failed to dispatch head_dim 80", Category.UNSUPPORTED_DTYPE_OR_QUANT),
+        ("TypeError: expected Tensor as element 1 in argument 0, but got NoneType", Category.SHAPE_OR_DTYPE_ASSERT),
+        ("AttributeError: 'NoneType' object has no attribute 'cpu'", Category.USER_CODE),
+        ("ray.exceptions.RayChannelTimeoutError: System error: timed out", Category.HANG_OR_WATCHDOG),
+        ("RuntimeError: Triton Error [HIP]:  Code: 1, Messsage: invalid argument", Category.UNKNOWN),
+        ("ValueError: invalid argument for --tp-size", Category.CONFIG_ERROR),
+        ("error: Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", Category.OOM_GPU),
+        ("error: Caused GPU Hang Error (00000003:kIOGPUCommandBufferCallbackErrorHang)", Category.HANG_OR_WATCHDOG),
+    ],
+)
+def test_categories_of_words(told: Told, line: str, category: Category) -> None:
+    trace = f"Traceback (most recent call last):\n{FRAME}sglang/srt/managers/worker.py\", line 9, in step\n    self.run()\n"
+    assert told((trace if "Error: " in line and not line.startswith("error") else "") + line + "\n").verdict.category is category
+
+
+def test_a_warning_about_a_module_says_nothing_of_another_failure(told: Told) -> None:
+    warned = "WARNING 11-29 20:15:02 [_custom_ops.py:19] Failed to import from vllm._C with ModuleNotFoundError(\"No module named 'vllm._C'\")\n"
+    trace = f"Traceback (most recent call last):\n{FRAME}vllm/attention/ipex.py\", line 9, in varlen\n    op()\n"
+    failed = "TypeError: varlen_fwd() takes 14 positional arguments but 15 were given\n"
+    assert told(BANNER + warned + trace + failed).verdict.category is Category.VERSION_MISMATCH
