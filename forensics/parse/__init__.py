@@ -40,6 +40,7 @@ PARSERS: tuple[str, ...] = (
     "nccl",
     "watchdog",
     "desync",
+    "horovod",
     "stores",
     "flight_recorder",
     "torchelastic",

@@ -40,6 +40,7 @@ def explain_hang(events: Sequence[Event], activity: Sequence[RankActivity], worl
         if e.kind is EventKind.COLLECTIVE_STATE and e.fields.get("what") in ("desync", "mismatch", "monitored_barrier")
     ]
     timeouts = [e for e in events if e.kind is EventKind.COLLECTIVE_TIMEOUT]
+    reports += [e for e in timeouts if e.fields.get("what") == "stalled"]
     known = {a.rank.number: a.rank for a in activity if a.rank.number is not None}
     for group in groups:
         for number, state in group.ranks.items():
@@ -104,14 +105,16 @@ def _named_by_report(reports: Sequence[Event], known: Mapping[int, Rank]) -> Nam
                     _snapshot(event),
                     (event,),
                 )
-        if what == "monitored_barrier":
+        if what in ("monitored_barrier", "stalled"):
             numbers = [n for n in event.fields.get("missing", ()) if isinstance(n, int)]
             if numbers:
                 ranks = tuple(rank_of(n, known) for n in numbers)
                 return Named(
                     ranks,
                     ranks[0] if len(ranks) == 1 else None,
-                    f"the monitored barrier says: {event.message}",
+                    f"the monitored barrier says: {event.message}"
+                    if what == "monitored_barrier"
+                    else f"Horovod waited for rank {', '.join(map(str, numbers[:16]))}",
                     Confidence.ESTABLISHED,
                     (),
                     (event,),

@@ -148,6 +148,8 @@ def sight(event: Event) -> Sighting | None:
     weight = _WEIGHT.get(event.kind)
     if event.kind is EventKind.STACK and event.parser == "python" and event.fields.get("complete") is False:
         weight = 2  # frames of a traceback that the log cuts at both ends
+    if event.kind is EventKind.COLLECTIVE_TIMEOUT and event.fields.get("what") == "stalled":
+        weight = 2  # Horovod warns, and waits on
     if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown_requested" and event.type:
         weight = 0
     if weight is None:

@@ -374,3 +374,26 @@ def test_the_exit_status_of_windows_tells_what_happened(told: Told, status: int,
         f"subprocess.CalledProcessError: Command '['python.exe', 'train.py']' returned non-zero exit status {status}.\n"
     )
     assert told(text).verdict.category is category
+
+
+STALL = (
+    "[2026-11-29 20:15:35.181832: W horovod/common/stall_inspector.cc:105] One or more tensors were submitted to be reduced, gathered or broadcasted "
+    "by subset of ranks and are waiting for remainder of ranks for more than 60 seconds. This may indicate that different ranks are trying to submit different tensors.\n"
+    "Missing ranks:\n"
+)
+
+
+def test_horovod_names_the_rank_for_which_the_others_wait(told: Told) -> None:
+    verdict = told(STALL + "3: [grad/HorovodAllreduce_grad_7_0 ...]\n").verdict
+    assert verdict.category is Category.HANG_OR_WATCHDOG
+    assert verdict.rank is not None and verdict.rank.number == 3
+    several = told(STALL + "3: [HorovodAllreduce_a_0 ...]\n1: [HorovodAllreduce_b_0 ...]\n").verdict
+    assert several.category is Category.HANG_OR_WATCHDOG and several.rank is None
+
+
+def test_a_stall_that_ended_or_followed_is_not_the_failure(told: Told) -> None:
+    assert told(STALL + "3: [HorovodAllreduce_a_0 ...]\n" + PROGRESS * 3).status is Status.HEALTHY
+    error = "Traceback (most recent call last):\n  File \"train.py\", line 9, in main\n    step()\nValueError: bucket 7 has no samples\n"
+    for text in (error + STALL, STALL + error):
+        incident = told(text)
+        assert incident.primary is not None and incident.primary.type == "ValueError"
