@@ -183,8 +183,8 @@ ROWS = [
     Row(
         "100,000 tracebacks / iterating their lines",
         6,
-        lambda log: tool(log("loop", 74)),
-        lambda log: run([PYTHON, "-c", LINES, log("loop", 74)]),
+        lambda log: tool(log("loop", 300)),
+        lambda log: run([PYTHON, "-c", LINES, log("loop", 300)]),
     ),
     Row("memory, 64 MB", 80, lambda log: tool(log("server", 64))),
     Row("memory, the big log", 80, lambda log: tool(log("server"))),

@@ -4,7 +4,7 @@
 
 Kinds: server (eight ranks serving, 0.06 % of the lines are incidents, a crash at the end), prompts (the same with request
 texts in 23 % of the lines, which quote tracebacks and error words), dense (6 % of the lines are incidents), half (50 %),
-long (server with one line of 300 MB), loop (nothing but tracebacks), files (the server log as many small files, one a rank and step).
+long (server with one line of 300 MB), loop (nothing but tracebacks of 3 kB), files (the server log as many small files, one a rank and step).
 """
 
 from __future__ import annotations
@@ -92,6 +92,17 @@ def traceback(rnd: random.Random, tick: int, rank: int) -> str:
     )  # fmt: skip
 
 
+def deep(text: str) -> str:
+    """A traceback with the frames that stand between an engine's loop and its failing layer: 3 kB, 40 lines."""
+    head, _, rest = text.partition("  File ")
+    between = "".join(
+        f'  File "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line {1700 + n}, in _call_impl_{n}\n'
+        f"    return forward_call_with_hooks_and_arguments(self, stage_{n}, *args, **kwargs)\n"
+        for n in range(14)
+    )
+    return head + between + "  File " + rest
+
+
 def blocks(megabytes: float, density: float, prompts: float, seed: int) -> Iterator[bytes]:
     """The log in blocks of some MB. A pool of healthy lines is shuffled: making each anew would take minutes."""
     rnd = random.Random(seed)
@@ -141,8 +152,8 @@ def write(kind: str, megabytes: float, output: Path, seed: int = 1) -> None:
     with output.open("wb") as file:
         if kind == "loop":
             rnd = random.Random(seed)
-            for tick in range(int(megabytes * 1e6 / 740)):
-                file.write(traceback(rnd, tick, tick % RANKS).encode())
+            for tick in range(int(megabytes * 1e6 / 3_000)):
+                file.write(deep(traceback(rnd, tick, tick % RANKS)).encode())
             return
         for block in blocks(megabytes, density, prompts, seed):
             file.write(block)

@@ -16,7 +16,7 @@ _SHORT = 32
 #: of a range its first bytes tell how long its lines are
 _LOOK = 2_048
 #: ranges below this are not worth a look
-_SMALL = 256
+_SMALL = 4_096
 
 Count = Callable[[bytearray, int, int], int]
 

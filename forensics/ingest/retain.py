@@ -22,8 +22,8 @@ _LONG, _DEEP = 300, 160
 _FLOOD, _FLOOD_MASK = 1024, 15
 #: of a marked line its first bytes are compared
 _COMPARED = 240
-#: lines that are compared at once, more and more where all was known: in a crash loop each frame is a hit
-_AHEAD = (16, 1024)
+#: bytes that are compared at once, more and more where all was known: in a crash loop each frame is a hit
+_AHEAD = (2 * 1024, 128 * 1024)
 #: bytes before the end of what is known, in which a frame is still looked at: its stack may go on behind
 _SAFE = 8 * 1024
 #: a window of so many lines after the hit is a block, whose body is compared, too
@@ -83,14 +83,12 @@ class Retainer:
         stop = base - 1
         for index, (end, which) in enumerate(hits):
             position = base + end
-            if position <= stop:
-                continue  # one more literal in the same line
+            if position <= stop or (is_frame[which] and position < known_until - _SAFE):
+                continue  # one more literal in the same line, or a frame of a stack that was seen before
             start = rfind(b"\n", stop if stop > base else base, position) + 1 or base
             stop = find(b"\n", position, cut)
             if stop < 0:
                 stop = cut
-            if is_frame[which] and start < known_until - _SAFE:
-                continue
             size = stop - start
             text = bytes(buf[start:stop] if size < _COMPARED else buf[start : start + _COMPARED])
             if size > _LONG and position - start > _DEEP and stop - position > 2:
@@ -107,7 +105,10 @@ class Retainer:
             before, after, last = reach
             if seen > _FLOOD and seen & _FLOOD_MASK and after < _BLOCK_LINES:
                 continue
-            is_known = seen > COPIES and not fold.is_new(template, text, bytes(buf[position : position + 24]))
+            is_known = seen > COPIES and (
+                (seen > _FLOOD and seen & _FLOOD_MASK != 0)
+                or not fold.is_new(template, text, bytes(buf[position : position + 24]))
+            )
             if after < _BLOCK_LINES:
                 if is_known:
                     dropped[template] = (start, stop, -1)
@@ -122,13 +123,15 @@ class Retainer:
                         dropped[template] = (start, stop, after)
                         continue
                 body_at = start if fresh == stop else fresh + 1
-                body_end = _walk(buf, fresh, cut, wanted + ahead) if is_known else -1
-                if body_end > 0 and fold.knows(bytes(buf[body_at:body_end])):
-                    dropped[template] = (start, stop, after)
-                    known_until, known_line = body_end, number + after + 1 + ahead
-                    ahead = min(ahead * 2, _AHEAD[1])
-                    continue
-                ahead = _AHEAD[0]
+                if is_known:
+                    body_end = buf.rfind(b"\n", fresh + 1, min(fresh + ahead, cut)) + 1
+                    lines = line_feeds(buf, fresh + 1, body_end) if body_end else 0
+                    if lines >= wanted and fold.knows(bytes(buf[body_at:body_end])):
+                        dropped[template] = (start, stop, after)
+                        known_line = (number + 1 if fresh == stop else known_line) + lines
+                        known_until, ahead = body_end, min(ahead * 2, _AHEAD[1])
+                        continue
+                    ahead = _AHEAD[0]
                 body_end = _walk(buf, fresh, cut, wanted)
                 if body_end < 0:
                     if not final and cut - start < _DEFERRED:
