@@ -38,7 +38,10 @@ class Pattern(Generic[AnyStr]):
 
         def search(text: str, *bounds: int) -> re.Match[Any] | None:
             low = text.lower()
-            if not any(needle in low for needle in needles):
+            for needle in needles:
+                if needle in low:
+                    break
+            else:
                 return None
             if not compiled:
                 compiled.append(pattern_of(self._source, self._flags))

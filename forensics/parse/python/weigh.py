@@ -40,6 +40,8 @@ def weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | No
     rough = _ahead(lines, codes, colors, limit=None)
     if rough is None:
         return None
+    if rough.complete:
+        return _believed(rough.layers, rough.moves)
     bound = min(cost + UNFINISHED * _unfinished(state) for state, cost in rough.layers[-1].items())
     whole = _ahead(lines, codes, colors, limit=bound + SLACK)
     return _believed(whole.layers, whole.moves) if whole is not None else None
@@ -47,10 +49,12 @@ def weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | No
 
 @draft
 class _Ways:
-    """layers: after each line the states and their least costs; moves: per line (state, top, new top, state after, cost)."""
+    """layers: after each line the states and their least costs; moves: per line (state, top, new top, state after, cost); complete:
+    no state was left out."""
 
     layers: list[dict[State, int]]
     moves: list[list[tuple[State, Top, Top, State, int]]] = field(default_factory=list)
+    complete: bool = True
 
 
 def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None, limit: int | None) -> _Ways | None:
@@ -88,6 +92,7 @@ def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | N
                     nxt[key] = total
         if limit is None and len(nxt) > BEAM:
             nxt = dict(sorted(nxt.items(), key=lambda pair: pair[1])[:BEAM])
+            ways.complete = False
         weighed += len(moves)
         if not nxt or len(nxt) > MOST_STATES or weighed > MOST_STEPS:
             return None
