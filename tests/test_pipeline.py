@@ -101,10 +101,17 @@ def test_one_stretch_of_time(log: Path) -> None:
     assert kind(analyze([log], until=first.time + 60)) == "KeyError"
 
 
-@pytest.mark.parametrize("text", ["", "hello\n"])
-def test_what_shows_no_job_is_not_called_healthy(tmp_path: Path, text: str) -> None:
+def test_an_empty_log_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
-    path.write_text(text)
+    path.write_text("")
+    told = forensics.render(analyze([path]), "console")
+    assert "? UNKNOWN   unknown" in told
+    assert "The log is empty" in told
+
+
+def test_what_shows_no_job_is_not_called_healthy(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("hello\n")
     told = forensics.render(analyze([path]), "console")
     assert "HEALTHY" not in told
     assert "? NOTHING FOUND   hypothesis" in told
