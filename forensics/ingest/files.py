@@ -31,13 +31,15 @@ _OPENING = 20_000
 
 
 class Shares:
-    """What one of so many inputs may keep: bytes kept whole, lines of its tail, bytes of its regions."""
+    """What one of so many inputs may keep: bytes kept whole, lines of its tail, bytes of its regions. common: templates
+    that inputs of this process have in common."""
 
-    __slots__ = ("budget", "edges", "few", "whole")
+    __slots__ = ("budget", "common", "edges", "few", "whole")
 
     def __init__(self, options: ReadOptions, inputs: int) -> None:
         inputs = max(inputs, 1)
         self.few = inputs <= _FEW
+        self.common: dict[int, int] | None = None if self.few else {}
         self.whole = options.whole_below if inputs == 1 else min(options.whole_below, _WHOLE_IN_ALL // inputs)
         self.edges = options.edge_lines if inputs == 1 else min(options.edge_lines, max(_EDGES_IN_ALL // inputs, 1))
         if not self.few:
@@ -175,7 +177,7 @@ def take_one(
     if in_pieces is not None:
         scanned, retainer, pulse = in_pieces
     else:
-        retainer = Retainer(wants, shares.budget, options.line_cap)
+        retainer = Retainer(wants, shares.budget, options.line_cap, common=shares.common)
         pulse = Pulse()
         scanned = scan(
             opened.stream, retainer, wants, whole=shares.whole, head_lines=shares.edges if shares.few else 0, tail_lines=shares.edges,

@@ -1,6 +1,6 @@
 """What the user named, as a row of openable inputs. In: paths, folders, globs, "-", bytes; out: `Opened` records. Sample:
 
-list(open_all(["logs/", "a.tar.gz"], options, skipped))
+list(open_all(["a.log", "b.tar.gz"], options, skipped))
 -> [Opened("logs/rank_0.log", …), Opened("a.tar.gz!rank_1.log", …)]; skipped -> [Skipped("logs/core", "binary data")]
 """
 
@@ -97,18 +97,15 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
 
 
 def open_all(
-    inputs: Iterable[str | bytes | os.PathLike[str]], options: ReadOptions, skipped: list[Skipped]
+    inputs: Iterable[str | bytes], options: ReadOptions, skipped: list[Skipped]
 ) -> Iterator[Opened]:
     """Opens one input after the other; each is valid until the next is asked for. Never raises for a bad input: `skipped`
-    tells."""
-    paths: list[str | os.PathLike[str]] = []
+    tells. inputs: bytes, and names as `names_of` gives them."""
     for number, item in enumerate(inputs, 1):
         if isinstance(item, bytes):
             yield from _contents(f"input {number}", io.BytesIO(item), options, skipped, 0, _Allowance(options))
         else:
-            paths.append(item)
-    for name in names_of(paths, skipped):
-        yield from open_one(name, options, skipped)
+            yield from open_one(item, options, skipped)
 
 
 def open_one(name: str, options: ReadOptions, skipped: list[Skipped]) -> Iterator[Opened]:

@@ -30,6 +30,8 @@ _SAFE = 8 * 1024
 _BLOCK_LINES = 20
 #: a block that is not complete yet waits for the next bytes, up to this size
 _DEFERRED = 512 * 1024
+#: inputs that say the same: so many keep what stands around it, too
+_ALIKE = 64
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
 _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
 
@@ -47,11 +49,13 @@ class Block:
 
 class Retainer:
     """Keeps the marked lines of one source, or of one piece of it (is_piece: another one follows, and what reaches over this
-    one's end is judged when they are put together)."""
+    one's end is judged when they are put together). common: of very many inputs how many had each template, shared by all of them."""
 
-    def __init__(self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False) -> None:
+    def __init__(
+        self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False, common: dict[int, int] | None = None
+    ) -> None:
         self._windows, self._literals, self._is_frame = wants.windows, wants.literals, wants.is_frame
-        self._budget, self._line_cap, self._is_piece = budget, line_cap, is_piece
+        self._budget, self._line_cap, self._is_piece, self._common = budget, line_cap, is_piece, common
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
         self.fold = Fold()
         self.tail: tuple[int, bytes] | None = None
@@ -100,6 +104,8 @@ class Retainer:
             reach = reaches.get(template)
             if reach is None:
                 reach = self._reach_of(hits, index, base, stop, text)
+                if self._common is not None:
+                    reach = self._among_many(template, reach)
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
@@ -169,6 +175,13 @@ class Retainer:
         if text.startswith(b"quoted: ") or (behind > _LONG and after >= _BLOCK_LINES):
             return 0, 0, last  # the line holds it all
         return before, after, last
+
+    def _among_many(self, template: int, reach: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Of what very many inputs say alike the first have their surroundings; later ones keep the line itself: it tells their rank."""
+        assert self._common is not None
+        inputs = self._common[template] = self._common.get(template, 0) + 1
+        before, after, last = reach
+        return (0, 0, last) if inputs > _ALIKE and after < _BLOCK_LINES else (before, after, last)
 
     def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], line: int, base: int) -> None:
         """Hands on the latest copies that were not kept: (offset, end of the line, lines after it or -1)."""
