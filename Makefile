@@ -36,9 +36,10 @@ check: install-dev
 
 test: lint check
 
-# ratios against ripgrep from one interleaved run
+# ratios against ripgrep from one interleaved run, then what a start costs; make bench FULL=1: 1 GB, 10,000 files, memory at 4 GB
 bench: install-dev
-	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/bench.py $(if $(FULL),--full)
+	$(BIN)/python benchmarks/startup.py
 
 # generated logs through the whole pipeline: make fuzz COUNT=1000000
 COUNT ?= 20000

@@ -1,6 +1,7 @@
 """Measures the tool against ripgrep and Python itself, in one interleaved run. In: sizes, rounds; out: a table of ratios. Sample:
 
     python benchmarks/bench.py --megabytes 256 --rounds 5            # or: make bench
+    python benchmarks/bench.py --full                                # logs of 1 GB where it matters, 10,000 files, memory at 4 GB
 
 Every row is two commands that run one after the other, round by round; a row's ratio is the quotient of their medians. CPU (user and
 system time of the process and its children) is steady on a busy machine, wall time is not. Ratios are compared with `reached.json` beside
@@ -24,7 +25,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import generate  # noqa: E402 - a script beside this one
+import generate  # noqa: E402 - scripts beside this one
+import latency  # noqa: E402
 
 PYTHON = sys.executable
 TOOL = [PYTHON, "-m", "forensics", "analyze", "--format", "json"]
@@ -77,13 +79,14 @@ def _start(command: list[str], stdin: int | None, stdout: int | None, cores: lis
         os.dup2(nothing, 2)
         if cores and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, cores)
-        os.execvp(command[0], command)
+        # without its compiled files Python would compile the tool at each start
+        os.execvpe(command[0], command, {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"})
     finally:
         os._exit(127)
 
 
 class Row:
-    """name: what the table says; ours, theirs: what is run; target: the figure that is wanted at most; unit: x (ratio) or MB."""
+    """name: what the table says; ours, theirs: what is run; target: the figure that is wanted at most; unit: x (ratio), MB or ms."""
 
     def __init__(
         self,
@@ -91,16 +94,18 @@ class Row:
         target: float,
         ours: Callable[[Logs], Run],
         theirs: Callable[[Logs], Run] | None = None,
+        unit: str = "x",
     ) -> None:
-        self.name, self.target, self.ours, self.theirs = name, target, ours, theirs
-        self.unit = "x" if theirs is not None else "MB"
+        self.name, self.target, self.ours, self.theirs, self.unit = name, target, ours, theirs, unit
 
 
 class Logs:
-    """What is measured on, written when first asked for."""
+    """What is measured on, written when first asked for. full: the big logs have 1 GB, the biggest 4 GB."""
 
-    def __init__(self, work: Path, megabytes: int) -> None:
+    def __init__(self, work: Path, megabytes: int, full: bool) -> None:
         self._work, self._megabytes = work, megabytes
+        self.big = 1024 if full else megabytes
+        self.biggest = 4096 if full else megabytes
 
     def __call__(self, kind: str, megabytes: int | None = None) -> str:
         """The path of a log (or of the folder "files")."""
@@ -144,12 +149,12 @@ def tool(*arguments: str, cores: int = 1, stdin: list[str] | None = None) -> Run
 
 
 ROWS = [
-    Row("server log, one process / rg", 0.7, lambda log: tool(log("server")), lambda log: rg(log, log("server"))),
+    Row("server log, one process / rg", 0.7, lambda log: tool(log("server", log.big)), lambda log: rg(log, log("server", log.big))),
     Row(
         "server log, two processes / rg (wall)",
         0.4,
-        lambda log: tool(log("server"), cores=2),
-        lambda log: rg(log, log("server")),
+        lambda log: tool(log("server", log.big), cores=2),
+        lambda log: rg(log, log("server", log.big)),
     ),
     Row(
         "5,000 / 500 signatures of one's own",
@@ -177,8 +182,8 @@ ROWS = [
     Row(
         "files of 100 kB, two processes / rg over the folder (wall)",
         0.8,
-        lambda log: tool(log("files"), cores=2),
-        lambda log: rg(log, log("files"), cores=2),
+        lambda log: tool(log("files", log.big), cores=2),
+        lambda log: rg(log, log("files", log.big), cores=2),
     ),
     Row(
         "100,000 tracebacks / iterating their lines",
@@ -186,10 +191,12 @@ ROWS = [
         lambda log: tool(log("loop", 300)),
         lambda log: run([PYTHON, "-c", LINES, log("loop", 300)]),
     ),
-    Row("memory, 64 MB", 80, lambda log: tool(log("server", 64))),
-    Row("memory, the big log", 80, lambda log: tool(log("server"))),
-    Row("memory, the big log from a pipe", 80, lambda log: tool("-", stdin=["cat", log("server")])),
-    Row("memory, one line of 300 MB", 80, lambda log: tool(log("long", 64))),
+    Row("failure shown after its line entered an open pipe, ms (wall)", 50, lambda log: Run(latency.once(), 0, 0), unit="ms"),
+    Row("memory, 64 MB", 80, lambda log: tool(log("server", 64)), unit="MB"),
+    Row("memory, the big log", 80, lambda log: tool(log("server", log.big)), unit="MB"),
+    Row("memory, the biggest log", 80, lambda log: tool(log("server", log.biggest)), unit="MB"),
+    Row("memory, the biggest log from a pipe", 80, lambda log: tool("-", stdin=["cat", log("server", log.biggest)]), unit="MB"),
+    Row("memory, one line of 300 MB", 80, lambda log: tool(log("long", 64)), unit="MB"),
 ]
 
 
@@ -247,15 +254,15 @@ def show(found: dict[str, dict[str, float]], reached: dict[str, dict[str, float]
         if row.name not in found:
             continue
         new, old = found[row.name], reached.get(row.name, {})
-        value = new["rss"] if row.unit == "MB" else new["wall"] if "(wall)" in row.name else new["cpu"]
+        key = {"MB": "rss", "ms": "wall", "x": "cpu"}[row.unit]
+        value = new["wall"] if "(wall)" in row.name else new[key]
         verdict = "ok" if value <= row.target else "over"
-        key = "rss" if row.unit == "MB" else "cpu"
         if old and new[key] > old[key] * 1.15:
             verdict += ", worse than before"
-        cpu, wall = ("", "") if row.unit == "MB" else (f"{new['cpu']:.2f}", f"{new['wall']:.2f}")
-        lines.append(
-            f"| {row.name} | {row.target:g} | {cpu} | {wall} | {new['rss']:.0f} | {old.get(key, '')} | {verdict} |"
-        )
+        cpu = f"{new['cpu']:.2f}" if row.unit == "x" else ""
+        wall = "" if row.unit == "MB" else f"{new['wall']:.2f}" if row.unit == "x" else f"{new['wall']:.0f}"
+        rss = "" if row.unit == "ms" else f"{new['rss']:.0f}"
+        lines.append(f"| {row.name} | {row.target:g} | {cpu} | {wall} | {rss} | {old.get(key, '')} | {verdict} |")
     return "\n".join(lines)
 
 
@@ -263,6 +270,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=256, help="size of the big logs")
+    parser.add_argument("--full", action="store_true", help="1 GB, 10,000 files, memory at 4 GB; needs 7 GB of disk and half an hour")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="rows whose name holds this")
     parser.add_argument("--save", action="store_true", help="make this run the one that later runs are compared with")
@@ -274,7 +282,7 @@ def main() -> None:
     reached = json.loads(stored.read_text()) if stored.exists() else {}
     work = Path(tempfile.mkdtemp(prefix="forensics-bench-", dir=chosen.work))
     try:
-        found = measure(Logs(work, chosen.megabytes), chosen.rounds, chosen.only)
+        found = measure(Logs(work, chosen.megabytes, chosen.full), chosen.rounds, chosen.only)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     print(show(found, reached))
