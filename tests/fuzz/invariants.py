@@ -68,7 +68,8 @@ def _quotes(inputs: Sequence[bytes], incident: Incident) -> None:
 
 @cache
 def _plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07?|[\x00-\x08\x0b-\x1f\x7f]", "", text)
+    # ECMA-48: an escape and one letter is a control function, too, which no terminal shows
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07?|\x1b[ -/]?[0-~]|[\x00-\x08\x0b-\x1f\x7f]", "", text)
 
 
 def _ranks(inputs: Sequence[bytes], rows: dict[str, Any]) -> None:
