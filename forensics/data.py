@@ -89,6 +89,11 @@ def stamp_of(files: Iterable[str]) -> str:
     return _digest("\n".join(parts))
 
 
+def edited_since(files: Iterable[str], moment: float) -> bool:
+    """True where a file of a checkout is newer than a moment (seconds since the epoch). Raises FileNotFoundError."""
+    return not _is_installed() and any(os.stat(path).st_mtime > moment for path in files)
+
+
 def compiled(key: str, stamp: str, build: Callable[[], Any], *, shipped: bool = True) -> Any:
     """What `build` returns (plain JSON), from memory, the wheel or the cache where these are of the same stamp.
 

@@ -4,8 +4,8 @@ folders, globs, "-"); out: an `Incident`. Sample:
     analyze(["crash.log"]).verdict.category -> Category.ARCH_MISMATCH
 
 Every stage is isolated: one that fails, or takes longer than its budget, leaves a `Note` and an empty result, and the next ones
-say what can still be said. Only `ForensicsError` (unreadable input, wrong usage) leaves this function. FORENSICS_DEBUG=1 lets other
-errors through.
+say what can still be said: a failure where one is found, else "unknown", never "healthy". Only `ForensicsError` (unreadable
+input, wrong usage) leaves this function. FORENSICS_DEBUG=1 lets other errors through.
 """
 
 from __future__ import annotations
@@ -78,23 +78,52 @@ def analyze_intake(
     incident: int | None = None,
 ) -> Incident:
     """`analyze` for lines that were read already, by the anchors of `anchors_for`. signatures: loaded ones, not folders."""
-    return _judged(_narrow(intake, rank, since, until), [], signatures, gpu, incident)
+    notes: list[Note] = []
+    _anchors(signatures, notes)  # a stage that could not say what it wants had its lines let go
+    return _judged(_narrow(intake, rank, since, until), notes, signatures, gpu, incident)
 
 
 def _judged(intake: Intake, notes: list[Note], known: Sequence[Any], gpu: Any, incident: int | None) -> Incident:
     """The stages behind the reading."""
-    from forensics.verdict import judge
-
     events: list[Event] = _stage("parse", notes, [], lambda: _parse(intake))
     facts: Facts = _stage("knowledge", notes, Facts(), lambda: _collect(intake, events, gpu))
     findings: list[Finding] = _stage("match", notes, [], lambda: _match(intake, events, facts, known))
     against: list[Contradiction] = _stage("match", notes, [], lambda: _contradictions(intake, events, facts))
+    _stage("match", notes, None, lambda: _name_unusable(notes))
     intake.notes.extend(notes)
-    judged = _stage("verdict", notes, None, lambda: judge(intake, events, facts, findings, against, incident=incident))
-    if judged is None:  # the stages before it are sound: without their results a verdict of "unknown" is left, and says why
-        intake.notes.append(notes[-1])
-        return judge(intake, [], Facts(), [], [], incident=None)
-    return judged
+
+    def judged() -> Incident:
+        from forensics.verdict import judge
+
+        return judge(intake, events, facts, findings, against, incident=incident)
+
+    late: list[Note] = []
+    return _stage("verdict", late, None, judged) or _without_verdict(intake, facts, findings, late)
+
+
+def _name_unusable(notes: list[Note]) -> None:
+    """Shipped signatures that could not be loaded, as one note: what they know is missing."""
+    from forensics.match import unusable
+
+    if wrong := unusable():
+        text = f"{len(wrong)} shipped signature(s) could not be loaded and what they know is missing: {wrong[0]}"
+        notes.append(Note("match", text[:500], hides=True))
+
+
+def _without_verdict(intake: Intake, facts: Facts, findings: Sequence[Finding], late: Sequence[Note]) -> Incident:
+    """What is left where no verdict could be had: "unknown", with the reason and what the stages before it found."""
+    from forensics.model.verdict import Category, Confidence, Coverage, Incident, Status, Verdict
+
+    read, notes = intake.sources, (*intake.notes, *late)
+    why = f"No verdict could be had: {late[0].text if late else 'the last stage gave none'}."
+    return Incident(
+        status=Status.UNKNOWN,
+        verdict=Verdict(Category.UNKNOWN, "No verdict could be had", why, Confidence.UNKNOWN),
+        primary=None, failures=(), contradictions=(), collective=None, hardware=(), facts=facts, ranks=(), others=(),
+        findings=tuple(findings),
+        coverage=Coverage(sum(s.bytes for s in read), sum(s.lines for s in read), 0, read, intake.skipped, notes),
+        sources=read,
+    )  # fmt: skip
 
 
 def _signatures(folders: Sequence[Any]) -> list[Any]:
@@ -170,12 +199,12 @@ def _stage(name: str, notes: list[Note], empty: T, work: Callable[[], T], *, lim
     except ForensicsError:
         raise
     except OutOfTime:
-        notes.append(Note(name, f"this stage took more than {STAGE_SECONDS:g} s and was stopped; what it finds is missing"))
+        notes.append(Note(name, f"this stage took more than {STAGE_SECONDS:g} s and was stopped; what it finds is missing", hides=True))
         return empty
     except Exception as error:
         if os.environ.get("FORENSICS_DEBUG"):
             raise
-        notes.append(Note(name, f"this stage stopped at an error of its own: {type(error).__name__}: {error}"[:500]))
+        notes.append(Note(name, f"this stage stopped at an error of its own: {type(error).__name__}: {error}"[:500], hides=True))
         return empty
     finally:
         if stop is not None:

@@ -99,10 +99,11 @@ class Assembly:
                 Note(
                     "ingest",
                     f"{taken.name}: more marked lines than the budget holds; of its middle only rare ones were kept",
+                    hides=True,
                 )
             )
         if taken.cut_lines:
-            self.notes.append(Note("ingest", f"{taken.name}: {taken.cut_lines} long lines were cut"))
+            self.notes.append(Note("ingest", f"{taken.name}: {taken.cut_lines} long lines were cut", hides=True))
 
     def _add(self, source: LogSource, kept: list[tuple[int, str]], sightings: list[tuple[int, bytes]]) -> None:
         index = len(self.sources)

@@ -119,7 +119,7 @@ def _job(
                 taken.append(tuple(take_one(opened, wants, options, shares, progress)))
             except Exception as error:
                 skipped.append(_own_error(opened.name, error))
-        return taken, [(s.name, s.why, s.bytes) for s in skipped], blobs
+        return taken, [(s.name, s.why, s.bytes, s.harmless) for s in skipped], blobs
 
     return work
 

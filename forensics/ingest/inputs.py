@@ -72,7 +72,7 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
                     if file.startswith("."):
                         continue
                     if _is_pipe(path):
-                        skipped.append(Skipped(path, "a named pipe in a folder; name it itself to read from it"))
+                        skipped.append(Skipped(path, "a named pipe in a folder; name it itself to read from it", harmless=True))
                     else:
                         found.append(path)
         elif os.path.lexists(name) or not any(letter in name for letter in "*?["):
@@ -120,7 +120,7 @@ def open_one(name: str, options: ReadOptions, skipped: list[Skipped]) -> Iterato
         # a FIFO that nobody writes to would hang on a plain open
         mode = os.stat(name).st_mode
         if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not name.startswith("/dev/fd")):
-            skipped.append(Skipped(name, "a device or socket, not a file"))
+            skipped.append(Skipped(name, "a device or socket, not a file", harmless=True))
             return
         with open(name, "rb", buffering=0) as file:
             if stat.S_ISFIFO(mode):
@@ -156,7 +156,7 @@ def _contents(
             yield Opened(name, stream, blob=blob)
         return
     if depth + (name != "-") and _is_binary(head, stream.encoding):
-        skipped.append(Skipped(name, "binary data, not a log", size))
+        skipped.append(Skipped(name, "binary data, not a log", size, harmless=True))
         return
     plain_file = size if stream.compression is None and stream.encoding == "utf-8" and depth == 0 else None
     yield Opened(name, stream, name if plain_file else None, plain_file or None)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from forensics.ingest.intake import Intake
-from forensics.match.load import Signatures, anchors, load_signatures
+from forensics.match.load import Signatures, anchors, load_signatures, unusable
 from forensics.match.signature import Signature
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts
 from forensics.model.source import Note
 from forensics.model.verdict import Contradiction, Finding
 
-__all__ = ["Signature", "Signatures", "anchors", "contradictions", "explain_line", "lint", "load_signatures", "match"]
+__all__ = ["Signature", "Signatures", "anchors", "contradictions", "explain_line", "lint", "load_signatures", "match", "unusable"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ def match(intake: Intake, events: Sequence[Event], facts: Facts, signatures: Ite
             if hits:
                 found.append(matcher.finding(one, hits))
         except Exception as error:  # one bad signature must not cost the reader the others
-            intake.notes.append(Note("match", f"signature {one.id} gave up: {type(error).__name__}: {error}"[:300]))
+            intake.notes.append(Note("match", f"signature {one.id} gave up: {type(error).__name__}: {error}"[:300], hides=True))
     try:
         found = derive(matcher, found)
     except Exception as error:
-        intake.notes.append(Note("match", f"the derived rules gave up: {type(error).__name__}: {error}"[:300]))
+        intake.notes.append(Note("match", f"the derived rules gave up: {type(error).__name__}: {error}"[:300], hides=True))
     found.sort(key=lambda f: (-f.specificity, f.evidence[0].span.source, f.evidence[0].span.first_line, f.id))
     return found
 

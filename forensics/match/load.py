@@ -66,6 +66,14 @@ def _shipped(base: str) -> tuple[Signature, ...]:
     return tuple(_rows(base, "rules", True))
 
 
+def unusable() -> tuple[str, ...]:
+    """What is wrong with shipped signatures: those are left out. Empty unless a file is damaged or half written."""
+    base = os.path.join(data.base(), "rules")
+    files = data.toml_files(base)
+    index = data.compiled("rules/_index", data.stamp_of(files), partial(_index, base, files))
+    return tuple(index["problems"])
+
+
 def user_folders() -> tuple[str, ...]:
     """The folder for signatures in the user's configuration (XDG_CONFIG_HOME, ~/.config), where it exists."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")

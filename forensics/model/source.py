@@ -116,11 +116,13 @@ class LogSource:
 
 @record
 class Note:
-    """Something the pipeline could not do or wants to say. stage: which one; text: a sentence; span: where, if anywhere."""
+    """Something the pipeline could not do or wants to say. stage: which one; text: a sentence; span: where, if anywhere;
+    hides: True where a failure may stand in what is missing: without another one the log is then "unknown", never "healthy"."""
 
     stage: str
     text: str
     span: Span | None = None
+    hides: bool = False
 
 
 @record
@@ -138,8 +140,9 @@ class RankActivity:
 
 @record
 class Skipped:
-    """An input or a part that was not read. why: in words."""
+    """An input or a part that was not read. why: in words; harmless: True for what is no log, so that no failure stands in it."""
 
     name: str
     why: str
     bytes: int | None = None
+    harmless: bool = False

@@ -8,6 +8,7 @@ A parser is a module (or folder) of this package with two names: `ANCHORS`, the 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -66,6 +67,10 @@ PARSERS: tuple[str, ...] = (
 )
 
 
+#: when this process began to import parsers
+_BEGAN = time.time()
+
+
 def _module(name: str) -> Any:
     return import_module(f"{__name__}.{name}")
 
@@ -100,7 +105,8 @@ def parse(intake: Intake) -> list[Event]:
         except Exception as error:  # a hostile log must never become the user's traceback
             if os.environ.get("FORENSICS_DEBUG"):
                 raise
-            intake.notes.append(Note("parse", f"the {name} parser gave up: {type(error).__name__}: {error}"[:500]))
+            told = f"the {name} parser gave up: {type(error).__name__}: {error}"[:500]
+            intake.notes.append(Note("parse", told, hides=True))
     events.sort(key=lambda e: (e.span.source, e.span.first_line, e.span.last_line))
     return events
 
@@ -116,19 +122,38 @@ def _wanted(intake: Intake) -> list[str]:
 
 @cache
 def _literals() -> dict[str, list[list[Any]]]:
-    """Parser -> its anchors as [literal, before, after, owner]; from the cache, so that a start imports no parser."""
+    """Parser -> its anchors as [literal, before, after, owner]; from the cache, so that a start imports no parser.
+
+    A parser that cannot be imported is left out: it counts as wanted, and leaves its note when it is asked to parse.
+    """
     here = os.path.dirname(os.path.abspath(__file__))
     sources = [os.path.join(top, file) for top, _, files in os.walk(here) for file in files if file.endswith(".py")]
-    key, build = anchors_part()
-    found: dict[str, list[list[Any]]] = data.compiled(key, data.stamp_of(sorted(sources)), build)
-    return found
+    try:
+        if data.edited_since(sources, _BEGAN):  # edited while we run: what was imported may not be what stands there now
+            return _read_literals()
+        key, build = anchors_part()
+        found: dict[str, list[list[Any]]] = data.compiled(key, data.stamp_of(sorted(sources)), build)
+        return found
+    except Exception:
+        if os.environ.get("FORENSICS_DEBUG"):
+            raise
+        return _readable_literals()
 
 
 def _read_literals() -> dict[str, Any]:
-    return {
-        name: [
-            [anchor.literal.decode("latin-1"), anchor.before, anchor.after, anchor.owner]
-            for anchor in _module(name).ANCHORS
-        ]
-        for name in PARSERS
-    }
+    return {name: _literals_of(name) for name in PARSERS}
+
+
+def _readable_literals() -> dict[str, Any]:
+    """Those of the parsers that can be imported; never for the cache."""
+    found = {}
+    for name in PARSERS:
+        try:
+            found[name] = _literals_of(name)
+        except Exception:  # told by `parse`, which asks this parser, too
+            continue
+    return found
+
+
+def _literals_of(name: str) -> list[list[Any]]:
+    return [[row.literal.decode("latin-1"), row.before, row.after, row.owner] for row in _module(name).ANCHORS]

@@ -79,7 +79,7 @@ def parse(intake: Intake) -> list[Event]:
         try:
             dump = read_dump(content)
         except ValueError as error:
-            intake.notes.append(Note("parse", f"{name} is no flight recorder dump that can be read: {error}"[:400]))
+            intake.notes.append(Note("parse", f"{name} is no flight recorder dump that can be read: {error}"[:400], hides=True))
             continue
         source = names.index(name) if name in names else -1
         events.append(event_of(name, dump, Span(source, 1, 1)))

@@ -71,10 +71,16 @@ def _severe(intake: Intake) -> Span | None:
     return next((Span(line.source, line.number, line.number) for line in lines), None)
 
 
-def _torn(intake: Intake) -> str:
-    """Why a source was not read to its end; "" where all that were opened were."""
+def _missing(intake: Intake) -> str:
+    """In what a failure may stand that nobody looked at, in words; "" where all of the input was read and understood."""
+    hidden = next((note.text for note in intake.notes if note.hides), "")
+    if hidden:
+        return hidden
     opened = {source.name for source in intake.sources}
-    return next((f"{one.name} was not read to its end: {one.why}" for one in intake.skipped if one.name in opened), "")
+    lost = next((one for one in intake.skipped if not one.harmless), None)
+    if lost is None:
+        return ""
+    return f"{lost.name} was not read{' to its end' if lost.name in opened else ''}: {lost.why}"
 
 
 def _inside(findings: Sequence[Finding], runs: Sequence[object], place: int) -> list[Finding]:
@@ -100,17 +106,8 @@ def _incident(
 ) -> Incident:
     failures = _failures(chosen, facts, quotes)
     primary = failures[0] if chosen.failed and failures else None
-    blind = next(
-        (
-            note
-            for note in intake.notes
-            if note.stage in ("ingest", "parse", "verdict")
-            and any(words in note.text for words in ("gave up", "stopped at", "was stopped"))
-        ),
-        None,
-    )
     status = chosen.status
-    if primary is None and (why := blind.text if blind is not None else _torn(intake)):
+    if primary is None and (why := _missing(intake)):
         # What was not read cannot be called healthy.
         status, verdict = Status.UNKNOWN, explain.unread(why)
         against: Sequence[Contradiction] = ()
