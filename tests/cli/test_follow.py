@@ -93,6 +93,40 @@ def test_at_a_terminal_a_pipe_tells_without_being_asked() -> None:
     os.close(ours)
 
 
+SECRET = "hf_" + "aB3dE6gH9jK2mN5pQ8sT" * 2
+TOLD = OOM.rstrip() + f"; /home/alice/run.py HF_TOKEN={SECRET}\n"
+
+
+@pytest.mark.parametrize("words", [["--redact"], ["--format", "github"]])
+def test_what_is_told_is_redacted_where_the_report_is(tmp_path: Path, words: list[str]) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(TOLD)
+    with _running("--follow", str(log), *words, stderr=subprocess.STDOUT) as child:
+        said = _line_with(child, "[torch.cuda-out-of-memory]") + _line_with(child, "crashed")
+        child.send_signal(signal.SIGINT)
+        said += child.stdout.read() if child.stdout is not None else ""
+    assert said.startswith("20:15:20  TP1  line 1: torch.OutOfMemoryError") and SECRET[:12] not in said and "alice" not in said
+
+
+def test_half_a_secret_is_not_told() -> None:
+    said: list[str] = []
+    text = OOM.split("] ", 1)[1].rstrip() + " token="
+    Ticker(load_signatures(), said.append, hide=True).told([_line(3, text.ljust(150, ".") + f" HF_TOKEN={SECRET}", "TP1")])
+    assert len(said) == 1 and "hf_" not in said[0]
+
+
+def test_a_named_pipe_is_read_to_its_end(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with _running("--follow", str(pipe)) as child, pipe.open("w") as writer:
+        writer.write("".join(CALM.format(n=n) for n in range(5)) + OOM)
+        writer.flush()
+        assert "line 6:" in _line_with(child, "[torch.cuda-out-of-memory]")
+        assert "oom_gpu" in _line_with(child, "crashed")
+        writer.close()
+        assert "CRASHED" in _line_with(child, "CRASHED") and child.wait(60) == 1
+
+
 @pytest.mark.parametrize("words", [["a.log", "b.log"], ["."]])
 def test_several_inputs_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--follow", *words]) == 2
@@ -123,3 +157,9 @@ def test_nothing_a_log_says_moves_the_terminal() -> None:
     text = OOM.split("] ", 1)[1].rstrip() + "\x1b]52;c;aGk=\x07"
     Ticker(load_signatures(), said.append).told([_line(3, text, "TP\x1b[2J1")])
     assert len(said) == 1 and "\x1b" not in said[0] and "\x07" not in said[0]
+
+
+def test_what_is_told_is_redacted_where_that_is_asked_for() -> None:
+    log = "".join(CALM.format(n=n) for n in range(8)) + OOM.replace("CUDA out", "/home/alice/run.py: CUDA out")
+    done = subprocess.run([*FORENSICS, "--follow", "--redact"], input=log, text=True, capture_output=True, check=False)
+    assert "[torch.cuda-out-of-memory]" in done.stdout and "alice" not in done.stdout + done.stderr
