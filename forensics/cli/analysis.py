@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from forensics.cli.output import colored, emit, keep_inputs, let_go_of_stdout
@@ -68,7 +68,7 @@ def report(
         paths,
         follow=follow,
         aside=aside,
-        redact=bool(redact),
+        hide=redact or (redact is None and format_ in PUBLIC),
         gpu=gpu,
         rank=rank,
         since=_time(since, "--since"),
@@ -100,7 +100,7 @@ def _analyzed(
     *,
     follow: bool,
     aside: bool,
-    redact: bool,
+    hide: bool,
     gpu: str | None,
     rank: str | None,
     since: float | None,
@@ -120,20 +120,11 @@ def _analyzed(
             from forensics.cli.following import one_input, told_by, watch
 
             speak = say if aside or not follow else lambda text: emit((text + "\n").encode("utf-8", "replace"))
-            if redact:
-                speak = _redacted(speak)
             if follow and (path := one_input(paths)) != "-":
                 return watch(path, folders, speak, hide, **options)
             tell = told_by(folders, progress.aside(speak), hide)
         reading = ReadOptions(on_progress=progress.callback, on_news=tell)
         return run(list(paths) or ["-"], signatures=folders, read_options=reading, **options)
-
-
-def _redacted(speak: Callable[[str], None]) -> Callable[[str], None]:
-    from forensics.redact import Redactor
-
-    redactor = Redactor()
-    return lambda text: speak(redactor.value(text))
 
 
 def _is_live(paths: Sequence[str]) -> bool:

@@ -33,17 +33,18 @@ def one_input(paths: Sequence[str]) -> str:
     return paths[0] if paths else "-"
 
 
-def told_by(folders: Sequence[str], speak: Callable[[str], None]) -> Callable[[list[LogLine]], None]:
-    """What is to be called with marked lines, and says those that a signature knows. folders: with the user's own signatures."""
+def told_by(folders: Sequence[str], speak: Callable[[str], None], hide: bool = False) -> Callable[[list[LogLine]], None]:
+    """What is to be called with marked lines, and says those that a signature knows. folders: with the user's own signatures; hide:
+    redact what is said."""
     from forensics.cli.ticker import Ticker
     from forensics.match import load_signatures
 
-    return Ticker(load_signatures([*folders]), speak).told
+    return Ticker(load_signatures([*folders]), speak, hide).told
 
 
-def watch(path: str, folders: Sequence[str], speak: Callable[[str], None], **options: Any) -> Incident:
-    """Follows a file until it is interrupted, and returns the last analysis. speak: takes what is to be said, line by line; options: as
-    those of `forensics.pipeline.analyze_intake`. Raises ForensicsError."""
+def watch(path: str, folders: Sequence[str], speak: Callable[[str], None], hide: bool = False, **options: Any) -> Incident:
+    """Follows a file until it is interrupted, and returns the last analysis. speak: takes what is to be said, line by line; hide:
+    redact that; options: as those of `forensics.pipeline.analyze_intake`. Raises ForensicsError."""
     from forensics.cli.ticker import Ticker
     from forensics.ingest.follow import follow
     from forensics.match import load_signatures
@@ -51,14 +52,14 @@ def watch(path: str, folders: Sequence[str], speak: Callable[[str], None], **opt
     from forensics.report import render
 
     known = load_signatures([*folders])
-    updates = follow(path, anchors_for(known), on_news=Ticker(known, speak).told)
+    updates = follow(path, anchors_for(known), on_news=Ticker(known, speak, hide).told)
     update: Update | None = None
     is_stale, said = True, ""
     try:
         for update in updates:
             is_stale = is_stale or update.is_new
             if is_stale and update.at_rest and not update.ended:
-                verdict = render(analyze_intake(update.intake, signatures=known, **options), "console", brief=True).strip()
+                verdict = render(analyze_intake(update.intake, signatures=known, **options), "console", brief=True, redact=hide).strip()
                 is_stale = False
                 if verdict != said:
                     speak(verdict)

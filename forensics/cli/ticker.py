@@ -27,10 +27,15 @@ _WARM = "RuntimeError: CUDA error: an illegal memory access was encountered"
 
 
 class Ticker:
-    """known: signatures; say: takes one line of text."""
+    """known: signatures; say: takes one line of text; hide: secrets and names are replaced in it."""
 
-    def __init__(self, known: Sequence[Any], say: Callable[[str], None]) -> None:
+    def __init__(self, known: Sequence[Any], say: Callable[[str], None], hide: bool = False) -> None:
         self._known, self._say = known, say
+        self._clean: Callable[[str], str] = str
+        if hide:
+            from forensics.redact import Redactor
+
+            self._clean = Redactor().text
         self._told: set[tuple[str, str]] = set()
         # what the first line needs is loaded while there is none
         self._findings([LogLine(0, 1, _WARM, _WARM)])
@@ -52,7 +57,7 @@ class Ticker:
             key = (name, line.rank.label if line.rank else line.stream)
             if key not in self._told:
                 self._told.add(key)
-                self._say(_row(line, name))
+                self._say(_row(line, name, self._clean))
         if len(self._told) >= MOST:
             self._say("more came; the report will have it")
 
@@ -62,10 +67,10 @@ class Ticker:
         return match(Intake(lines=lines), [], Facts(), self._known)
 
 
-def _row(line: LogLine, name: str) -> str:
-    text = line.text.strip()
+def _row(line: LogLine, name: str, clean: Callable[[str], str]) -> str:
+    text = clean(line.text.strip())  # before it is cut: half a secret is not known for one
     when = _clock(line.time)
-    who = line.rank.label if line.rank else ""
+    who = clean(line.rank.label) if line.rank else ""
     said = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
     return visible("  ".join(part for part in (when, who, f"line {line.number}: {said}", f"[{name}]") if part))
 

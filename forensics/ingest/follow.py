@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,7 @@ from forensics.ingest.marks import marks_of
 from forensics.ingest.news import News, Tell
 from forensics.ingest.options import DEFAULT, ReadOptions
 from forensics.ingest.retain import Retainer
-from forensics.ingest.scan import CHUNK, CONTEXT, Scanned
+from forensics.ingest.scan import CHUNK, CONTEXT, LongLine, Scanned
 from forensics.ingest.wants import Wants
 from forensics.model.source import LogLine, LogSource
 
@@ -66,7 +67,7 @@ def follow(
     read to its end. idle: end after so many seconds without news (None: never, for a file). on_news: told of marked lines before
     anything else is made of them. stop: asked at each look.
     """
-    reader = _Pipe() if name == "-" else _Tail(name)
+    reader = _Pipe(sys.stdin.fileno()) if name == "-" else _opened(name)
     live = _Live(name, anchors, options, on_news)
     quiet_since = time.monotonic()
     pending = waiting = False
@@ -85,7 +86,6 @@ def follow(
             yield Update(live, pending, True, True)
             return
         elif waiting and now - quiet_since > _SETTLE:
-            # a last line without its line feed is a line, too, when nothing follows
             is_new = live.rest()
             waiting = False
             yield Update(live, is_new, True, False)
@@ -104,6 +104,7 @@ class _Live:
         self._scanned = Scanned()
         self._buf = bytearray()
         self._base, self._line = 0, 1
+        self._long: LongLine | None = None
         self._edges = options.edge_lines
         self._maker, self._sampled = LineMaker(0), 0
         self._made: dict[int, list[LogLine]] = {}
@@ -111,19 +112,45 @@ class _Live:
     def feed(self, data: bytes) -> bool:
         """More bytes; True where a hit is among the complete lines."""
         self._scanned.bytes += len(data)
+        if self._long is not None:
+            end = data.find(b"\n")
+            self._lengthen(self._long, data if end < 0 else data[:end])
+            if end < 0:
+                return False
+            self._buf += self._long.text()
+            self._long, data = None, data[end:]
         self._buf += data
-        if len(self._buf) - self._base > CHUNK and b"\n" not in data:
-            # a line without an end: its first bytes are kept, and it is cut here
-            self._buf += b"\n"
-        return self._take(self._buf.rfind(b"\n") + 1, False)
+        start = max(self._base, self._buf.rfind(b"\n") + 1)
+        if len(self._buf) - start > CHUNK:
+            # a line without an end: of what comes its hits and its last bytes are kept
+            self._long = LongLine(0)
+            self._lengthen(self._long, bytes(self._buf[start:]))
+            del self._buf[start:]
+        return self._take(start, False)
+
+    def _lengthen(self, line: LongLine, piece: bytes) -> None:
+        if piece:
+            line.add(memoryview(piece), self._wants.engine.scan(piece))
 
     def rest(self) -> bool:
-        """Takes a line whose line feed has not come yet, where it holds a hit."""
-        tail = bytes(self._buf[self._base :])
-        return bool(tail) and bool(self._wants.engine.scan(tail)) and self._take(len(self._buf), True)
+        """Hands on windows that wait for more lines; True where they hold a hit, or the last line does, whose line feed has not come
+        yet. That line is not taken: the rest of it may still come."""
+        end = self._buf.rfind(b"\n") + 1
+        is_new = (
+            end > self._base
+            and bool(self._wants.engine.scan(bytes(self._buf[self._base : end])))
+            and self._take(end, True)
+        )
+        hits = self._wants.engine.scan(bytes(self._buf[self._base :]))
+        if self._news is not None and hits:
+            self._news.saw(self._buf, self._base, len(self._buf), self._line, hits)
+        return is_new or bool(hits)
 
     def finish(self) -> None:
-        """The input is at its end."""
+        """The input is at its end: a last line without its line feed is a line, too."""
+        if self._long is not None:
+            self._buf += self._long.text()
+            self._long = None
         self._take(len(self._buf), True)
 
     def _take(self, cut: int, final: bool) -> bool:
@@ -150,11 +177,14 @@ class _Live:
         while at > 0 and first > max(1, self._line - self._edges):
             at = self._buf.rfind(b"\n", 0, at - 1) + 1
             first -= 1
+        waiting = bytes(self._buf[self._base :]) + (b"" if self._long is None else self._long.text())
+        count = self._line - 1 + waiting.count(b"\n")
+        unfinished = count + 1 if waiting and not waiting.endswith(b"\n") else 0
         if scanned.bytes <= self._options.whole_below:
             # the buffer still holds all of it
-            kept = list(enumerate(bytes(self._buf[: self._base]).split(b"\n"), 1))[: self._line - 1]
+            kept = list(enumerate(bytes(self._buf).split(b"\n"), 1))[: unfinished or count]
         else:
-            self._retainer.keep_tail(first, bytes(self._buf[at : self._base]))
+            self._retainer.keep_tail(first, bytes(self._buf[at : self._base]) + waiting)
             kept = list(self._retainer.lines())
         sample = min(len(kept), _SAMPLE)
         if sample > 2 * self._sampled or not self._sampled:
@@ -167,9 +197,10 @@ class _Live:
         made: dict[int, list[LogLine]] = {}
         for number, raw in kept:
             made[number] = self._made.get(number) or self._maker.take(number, text_of(raw))
-        self._made = made
         lines = settle([line for number in sorted(made) for line in made[number]], self._maker.watch)
-        source = LogSource(self._name, scanned.bytes, self._line - 1, clock=self._maker.watch.clock())
+        made.pop(unfinished, None)  # there may be more of it the next time
+        self._made = made
+        source = LogSource(self._name, scanned.bytes, unfinished or count, clock=self._maker.watch.clock())
         return Intake(
             sources=(source,),
             lines=lines,
@@ -180,11 +211,21 @@ class _Live:
         )
 
 
-class _Pipe:
-    """Standard input, as it comes."""
+def _opened(name: str) -> _Pipe | _Tail:
+    """What reads it. Raises ForensicsError."""
+    try:
+        if stat.S_ISFIFO(os.stat(name).st_mode):
+            return _Pipe(os.open(name, os.O_RDONLY))
+        return _Tail(name, open(name, "rb", buffering=0))
+    except OSError as error:
+        raise ForensicsError(f"cannot read {name}", why=(error.strerror or str(error)).lower()) from error
 
-    def __init__(self) -> None:
-        self._fd = sys.stdin.fileno()
+
+class _Pipe:
+    """Standard input or a named pipe, as it comes."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
         self.ended = False
 
     def read(self) -> bytes:
@@ -200,14 +241,9 @@ class _Pipe:
 class _Tail:
     """A file, as it grows."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.ended = False
-        try:
-            self._file: Any = open(name, "rb", buffering=0)  # noqa: SIM115 - kept open on purpose
-        except OSError as error:
-            raise ForensicsError(f"cannot read {name}", why=(error.strerror or str(error)).lower()) from error
-        self._torn = False
+    def __init__(self, name: str, file: Any) -> None:
+        self._name, self._file = name, file
+        self.ended = self._torn = False
 
     def read(self) -> bytes:
         """What was added; b"" after a short wait where nothing was."""

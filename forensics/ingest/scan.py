@@ -40,7 +40,7 @@ class Scanned:
         self.bytes = self.lines = self.long_lines = 0
 
 
-class _LongLine:
+class LongLine:
     """A line longer than the buffer: its first bytes, some around hits, its last ones."""
 
     __slots__ = ("hits", "number", "parts", "size", "tail")
@@ -61,7 +61,7 @@ class _LongLine:
                 self.parts.append(bytes(piece[low : end + _AROUND // 2]))
             self.hits += 1
         self.size += len(piece)
-        self.tail = bytes(piece[-_AROUND:])
+        self.tail = (self.tail + bytes(piece[-_AROUND:]))[-_AROUND:]
 
     def text(self) -> bytes:
         """What is kept of it, as one line."""
@@ -104,7 +104,7 @@ def scan(
     size = len(buf)
     low = base = fill = 0  # buf[low:base]: context; buf[base:fill]: not done yet
     line = 1
-    long: _LongLine | None = None
+    long: LongLine | None = None
     done = False
     while not done:
         if fill > size - CHUNK // 8:
@@ -145,7 +145,7 @@ def scan(
                 pulse.sample(buf, base, at, number)
             base, line = at, number + (at == cut and buf[cut - 1] != 10)
         elif not done and fill == size and base <= CONTEXT:
-            long = _LongLine(line)
+            long = LongLine(line)
             result.long_lines += 1
             long.add(view[base:fill], wants.engine.scan(view[base:fill]))
             low = base = fill = 0
@@ -167,7 +167,7 @@ def scan(
 
 
 def _go_on(
-    long: _LongLine,
+    long: LongLine,
     buf: bytearray,
     view: memoryview,
     base: int,
@@ -176,7 +176,7 @@ def _go_on(
     line: int,
     retainer: Retainer,
     wants: Wants,
-) -> tuple[int, int, _LongLine | None]:
+) -> tuple[int, int, LongLine | None]:
     """Takes more of a line that did not fit; (offset behind it, next line number, None) once its end is found."""
     stop = buf.find(b"\n", base, fill)
     end = stop if stop >= 0 else fill

@@ -61,3 +61,39 @@ def test_follow_stays_bounded(tmp_path: Path) -> None:
 def test_follow_names_what_it_cannot_read(tmp_path: Path) -> None:
     with pytest.raises(ForensicsError):
         next(follow(str(tmp_path / "none.log"), ANCHORS))
+
+
+@pytest.mark.parametrize("whole_below", [0, 1 << 20])
+def test_a_line_that_comes_in_parts_is_one_line(tmp_path: Path, whole_below: int) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("start\nBOOM one")
+    updates = follow(str(path), ANCHORS, ReadOptions(whole_below=whole_below))
+    assert _numbered(_rest(updates)) == [(1, "start"), (2, "BOOM one")]
+    for part, now in ((" two", "BOOM one two"), (" three\nnext\nBOOM four\nlast", "BOOM one two three")):
+        with path.open("a") as file:
+            file.write(part)
+        update = _rest(updates)
+        assert _numbered(update)[1] == (2, now)
+    assert _numbered(update)[2:] == [(3, "next"), (4, "BOOM four"), (5, "last")]
+    assert update.intake.sources[0].lines == 5
+
+
+def test_a_line_of_megabytes_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("start\n" + "x" * 3_000_000)
+    updates = follow(str(path), ANCHORS)
+    _rest(updates)
+    with path.open("a") as file:
+        file.write("y" * 2_000_000 + " BOOM one " + "z" * 500_000 + " end\nBOOM two\nlast\n")
+    found = _rest(updates).intake
+    said = {line.number: line.text for line in found.lines}
+    assert list(said) == [1, 2, 3, 4] and said[3] == "BOOM two"
+    assert "BOOM one" in said[2] and said[2].endswith("z end") and found.sources[0].lines == 4
+
+
+def _rest(updates: Iterator[Update]) -> Update:
+    return next(update for update in updates if update.at_rest)
+
+
+def _numbered(update: Update) -> list[tuple[int, str]]:
+    return [(line.number, line.text) for line in update.intake.lines]
