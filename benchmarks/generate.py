@@ -3,8 +3,9 @@
     python benchmarks/generate.py server --megabytes 256 --output /tmp/server.log
 
 Kinds: server (eight ranks serving, 0.06 % of the lines are incidents, a crash at the end), prompts (the same with request
-texts in 23 % of the lines, which quote tracebacks and error words), dense (6 % of the lines are incidents), half (50 %),
-long (server with one line of 300 MB), loop (nothing but tracebacks of 3 kB), files (the server log as many small files, one a rank and step).
+texts in 23 % of the lines, which quote tracebacks and error words), dense (6 % of the lines are incidents), half (50 %), damaged (1 %
+torn, glued, with bytes of no encoding), long (server with one line of 300 MB), loop (nothing but tracebacks of 3 kB), files (the
+server log as many small files, one a rank and step).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 RANKS = 8
 WORDS = [
@@ -53,9 +55,9 @@ def stamp(tick: int) -> str:
     return f"2026-11-29 {tick // 36000 % 24:02d}:{tick // 600 % 60:02d}:{tick // 10 % 60:02d}"
 
 
-def healthy(rnd: random.Random, tick: int) -> str:
+def healthy(rnd: random.Random, tick: int, ranks: int = RANKS) -> str:
     """One line of a server that does well."""
-    roll, rank = rnd.random(), rnd.randrange(RANKS)
+    roll, rank = rnd.random(), rnd.randrange(ranks)
     if roll < 0.84:
         return (
             f"[{stamp(tick)} TP{rank}] Decode batch. #running-req: {rnd.randrange(200)}, #token: {rnd.randrange(99999)}, token usage: "
@@ -66,7 +68,7 @@ def healthy(rnd: random.Random, tick: int) -> str:
     if roll < 0.96:
         return f"(Worker_TP{rank} pid={4000 + rank}) INFO 11-29 20:15:{rnd.randrange(60):02d} [loggers.py:123] Avg prompt throughput: {rnd.random() * 900:.1f}"
     if roll < 0.99:
-        return f"node1:{4000 + rank}:{5000 + rank} [{rank}] NCCL INFO Channel 0{rnd.randrange(8)}/0 : {rank}[{rank}] -> {(rank + 1) % RANKS}"
+        return f"node1:{4000 + rank}:{5000 + rank} [{rank}] NCCL INFO Channel 0{rnd.randrange(8)}/0 : {rank}[{rank}] -> {(rank + 1) % ranks}"
     return f"Loading shards: {rnd.randrange(99):2d}%|{'#' * rnd.randrange(9)}| 3/9 [00:01<00:03,  1.2it/s]\r" * 4
 
 
@@ -78,9 +80,9 @@ def prompt(rnd: random.Random, tick: int) -> str:
     return f"[{stamp(tick)}] Receive: obj=GenerateReqInput(rid='{rnd.getrandbits(128):032x}', text='{text}')"
 
 
-def incident(rnd: random.Random, tick: int) -> str:
+def incident(rnd: random.Random, tick: int, ranks: int = RANKS) -> str:
     """One line that an anchor wants."""
-    rank = rnd.randrange(RANKS)
+    rank = rnd.randrange(ranks)
     return f"[{stamp(tick)} TP{rank}] " + rnd.choice(INCIDENTS).format(n=rnd.randrange(9999), r=rank)
 
 
@@ -103,31 +105,58 @@ def deep(text: str) -> str:
     return head + between + "  File " + rest
 
 
-def blocks(megabytes: float, density: float, prompts: float, seed: int) -> Iterator[bytes]:
+class Shape(NamedTuple):
+    """ranks: processes that write; density: share of the lines that are incidents; prompts: that hold request texts; damage: that are torn,
+    glued, or hold bytes that are no text."""
+
+    ranks: int = RANKS
+    density: float = 600e-6
+    prompts: float = 0.0
+    damage: float = 0.0
+
+
+KINDS = {"dense": Shape(density=0.06), "half": Shape(density=0.5), "prompts": Shape(prompts=0.26), "damaged": Shape(damage=0.01)}
+
+
+def damaged(rnd: random.Random, line: str) -> str:
+    """A line as a dying machine leaves it: torn, with the next one glued to it, with NULs, half an escape, bytes of no encoding."""
+    cut = rnd.randrange(len(line) + 1)
+    how = rnd.randrange(5)
+    if how == 0:
+        return line[:cut]
+    if how == 1:
+        return line[:cut] + line
+    return line[:cut] + ("\0" * rnd.randrange(1, 400), "\x1b[3", "\udcff\udcfe\udc80")[how - 2] + line[cut:]
+
+
+def blocks(megabytes: float, shape: Shape, seed: int) -> Iterator[bytes]:
     """The log in blocks of some MB. A pool of healthy lines is shuffled: making each anew would take minutes."""
     rnd = random.Random(seed)
-    pool = [healthy(rnd, tick) for tick in range(30_000)]
-    texts = [prompt(rnd, tick) for tick in range(3_000)] if prompts else []
+    pool = [healthy(rnd, tick, shape.ranks) for tick in range(30_000)]
+    texts = [prompt(rnd, tick) for tick in range(3_000)] if shape.prompts else []
     done, tick = 0, 0
     while done < megabytes * 1e6:
         lines = pool[(at := rnd.randrange(5_000)) : at + 20_000]
-        for _ in range(int(len(lines) * prompts)):
+        for _ in range(int(len(lines) * shape.prompts)):
             lines[rnd.randrange(len(lines))] = rnd.choice(texts)
-        if density >= 0.5:
-            lines[::2] = [incident(rnd, tick) for _ in lines[::2]]
+        if shape.density >= 0.5:
+            lines[::2] = [incident(rnd, tick, shape.ranks) for _ in lines[::2]]
         else:
-            for _ in range(int(len(lines) * density)):
-                lines[rnd.randrange(len(lines))] = incident(rnd, tick)
+            for _ in range(int(len(lines) * shape.density)):
+                lines[rnd.randrange(len(lines))] = incident(rnd, tick, shape.ranks)
+        for _ in range(int(len(lines) * shape.damage)):
+            at = rnd.randrange(len(lines))
+            lines[at] = damaged(rnd, lines[at])
         tick += 20_000
-        block = ("\n".join(lines) + "\n").encode()
+        block = ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
         done += len(block)
         yield block
 
 
-def crash(seed: int) -> bytes:
-    """The end: eight ranks fail alike, their tracebacks woven."""
+def crash(seed: int, ranks: int = RANKS) -> bytes:
+    """The end: all ranks fail alike, their tracebacks woven."""
     rnd = random.Random(seed)
-    stacks = [traceback(random.Random(seed), 863_000, rank).splitlines() for rank in range(RANKS)]
+    stacks = [traceback(random.Random(seed), 863_000, rank).splitlines() for rank in range(ranks)]
     woven = [stack.pop(0) for stack in stacks]
     while any(stacks):
         stack = rnd.choice([s for s in stacks if s])
@@ -136,41 +165,45 @@ def crash(seed: int) -> bytes:
     return ("\n".join(woven) + "\n").encode()
 
 
-def write(kind: str, megabytes: float, output: Path, seed: int = 1) -> None:
-    """Writes one log (or, for "files", a folder of logs of 100 kB)."""
-    density = {"dense": 0.06, "half": 0.5}.get(kind, 600e-6)
-    prompts = 0.26 if kind == "prompts" else 0.0
+def write(kind: str, megabytes: float, output: Path, seed: int = 1, shape: Shape | None = None) -> None:
+    """Writes one log (or, for "files", a folder of logs of 100 kB). shape: other than the kind's own."""
+    shape = shape or KINDS.get(kind, Shape())
     if kind == "files":
         output.mkdir(parents=True, exist_ok=True)
         number = 0
-        for block in blocks(megabytes, density, prompts, seed):
+        for block in blocks(megabytes, shape, seed):
             for start in range(0, len(block), 100_000):
                 part = block[start : start + 100_000]
-                (output / f"step_{number // RANKS}_rank{number % RANKS}.log").write_bytes(part)
+                (output / f"step_{number // shape.ranks}_rank{number % shape.ranks}.log").write_bytes(part)
                 number += 1
         return
     with output.open("wb") as file:
         if kind == "loop":
             rnd = random.Random(seed)
             for tick in range(int(megabytes * 1e6 / 3_000)):
-                file.write(deep(traceback(rnd, tick, tick % RANKS)).encode())
+                file.write(deep(traceback(rnd, tick, tick % shape.ranks)).encode())
             return
-        for block in blocks(megabytes, density, prompts, seed):
+        for block in blocks(megabytes, shape, seed):
             file.write(block)
             if kind == "long" and file.tell() < 2 * len(block):
                 file.write(b"x" * 300_000_000 + b"\n")
-        file.write(crash(seed))
+        file.write(crash(seed, shape.ranks))
 
 
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["server", "prompts", "dense", "half", "long", "loop", "files"])
+    parser.add_argument("kind", choices=["server", *KINDS, "long", "loop", "files"])
     parser.add_argument("--megabytes", type=float, default=256)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ranks", type=int)
+    for share in ("density", "prompts", "damage"):
+        parser.add_argument(f"--{share}", type=float, help="share of the lines")
     chosen = parser.parse_args()
-    write(chosen.kind, chosen.megabytes, chosen.output, chosen.seed)
+    shape = KINDS.get(chosen.kind, Shape())
+    shape = shape._replace(**{name: value for name in Shape._fields if (value := getattr(chosen, name)) is not None})
+    write(chosen.kind, chosen.megabytes, chosen.output, chosen.seed, shape)
 
 
 if __name__ == "__main__":
