@@ -50,6 +50,8 @@ class Headed:
             if not more:
                 break
             head += more
+            if more.endswith(b"\n") and b"\0" not in head and head[:1] != b"{" and compression_of(head) is None:
+                break  # whole lines of text: no archive, no dump, nothing that is told by what comes further in
         self._head = head
 
     @property

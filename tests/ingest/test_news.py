@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 
+import pytest
+
 from forensics.ingest import Anchor, ReadOptions
 from forensics.ingest.news import News
 from forensics.ingest.wants import Wants
@@ -54,7 +56,8 @@ def test_a_beginning_is_looked_at_once_and_never_beyond_its_last_line_feed() -> 
     assert [(line.number, line.text) for line in told] == [(1, "BOOM a"), (2, "BOOM b without an end")]
 
 
-def test_standard_input_is_told_of_before_it_ends() -> None:
+@pytest.mark.parametrize("calm", [60, 1])
+def test_standard_input_is_told_of_before_it_ends(calm: int) -> None:
     """The writer waits for the news before it closes the pipe: news that came at the end only would never come."""
     from forensics.ingest.files import Shares, take_one
     from forensics.ingest.inputs import Opened
@@ -69,7 +72,7 @@ def test_standard_input_is_told_of_before_it_ends() -> None:
         heard.set()
 
     def write() -> None:
-        os.write(writer, b"calm line\n" * 60)
+        os.write(writer, b"calm line\n" * calm)
         os.write(writer, b"[rank2]: BOOM\n")
         heard.wait(20)
         os.close(writer)
@@ -80,5 +83,5 @@ def test_standard_input_is_told_of_before_it_ends() -> None:
     with os.fdopen(reader, "rb", buffering=0) as raw:
         taken = take_one(Opened("-", Plain(raw, 1 << 30)), WANTS, options, Shares(options, 1))
     thread.join()
-    assert [(line.number, line.text) for line in told] == [(61, "BOOM")]
-    assert taken.lines == 61 and taken.kept[-1] == (61, b"[rank2]: BOOM")
+    assert [(line.number, line.text) for line in told] == [(calm + 1, "BOOM")]
+    assert taken.lines == calm + 1 and taken.kept[-1] == (calm + 1, b"[rank2]: BOOM")
