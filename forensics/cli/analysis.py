@@ -124,6 +124,11 @@ def _analyzed(
                 return watch(path, folders, speak, hide, **options)
             tell = told_by(folders, progress.aside(speak), hide)
         reading = ReadOptions(on_progress=progress.callback, on_news=tell)
+        if follow:
+            from forensics.cli.following import ended_by_interrupt
+
+            with ended_by_interrupt():
+                return run(["-"], signatures=folders, read_options=reading, **options)
         return run(list(paths) or ["-"], signatures=folders, read_options=reading, **options)
 
 

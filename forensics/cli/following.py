@@ -11,7 +11,10 @@ rest, the whole report at the end (Ctrl-C, or the input's). Sample:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from forensics.errors import UsageError
@@ -70,3 +73,20 @@ def watch(path: str, folders: Sequence[str], speak: Callable[[str], None], hide:
     assert update is not None
     # the lines of the last moments are in the report, too
     return analyze_intake(update.intake, signatures=known, **options)
+
+
+@contextmanager
+def ended_by_interrupt() -> Iterator[None]:
+    """While it lasts, the first Ctrl-C ends standard input and not the program: what came by then is reported. The next one interrupts."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, sys.stdin.fileno())  # a read that waits is begun again, and is at its end
+        os.close(nothing)
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -71,6 +71,18 @@ def test_a_pipe_tells_before_it_ends_and_reports_what_one_pass_reports(tmp_path:
     assert followed == once.stdout
 
 
+def test_ctrl_c_ends_a_pipe_that_is_followed_with_the_report(tmp_path: Path) -> None:
+    with _running("--follow", stdin=subprocess.PIPE) as child:
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write("".join(CALM.format(n=n) for n in range(8)) + OOM)
+        child.stdin.flush()
+        assert "TP1  line 9:" in _line_with(child, "[torch.cuda-out-of-memory]")
+        child.send_signal(signal.SIGINT)  # the writer keeps the pipe open
+        assert "oom_gpu" in _line_with(child, "CRASHED")
+        child.stdout.read()
+        assert child.wait(60) == 1
+
+
 def test_a_report_for_programs_stays_clean(tmp_path: Path) -> None:
     log = "".join(CALM.format(n=n) for n in range(8)) + OOM
     done = subprocess.run([*FORENSICS, "--follow", "--format", "json"], input=log, text=True, capture_output=True, check=False)
