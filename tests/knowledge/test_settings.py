@@ -97,6 +97,21 @@ def test_launch_commands(text: str, wanted: dict[str, str]) -> None:
     assert {name: found.get(name) for name in wanted} == wanted
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        "-m deepspeed.launcher.launch",
+        "-u -m deepspeed.launcher.launch",
+        "-u -m torch.distributed.run",
+        "-X dev -u -m vllm.entrypoints.openai.api_server",
+        "-W ignore -m sglang.launch_server",
+    ],
+)
+def test_the_module_that_python_runs_is_no_model(run: str) -> None:
+    found = values(f"$ /usr/bin/python3 {run} --tensor-parallel-size 2")
+    assert found["tensor_parallel_size"] == "2" and "model" not in found
+
+
 def test_a_command_is_quoted_as_typed() -> None:
     command = commands_from(intake_of("$ CUDA_VISIBLE_DEVICES=0,1 vllm serve m --dtype half 2>&1 | tee x.log"))[0]
     assert command.text == "CUDA_VISIBLE_DEVICES=0,1 vllm serve m --dtype half"

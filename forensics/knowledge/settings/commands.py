@@ -175,9 +175,9 @@ def _program_arguments(command: Command) -> int:
     """Where the program's own arguments start: behind a container's image, behind "serve"."""
     words = command.words
     if words[0].startswith("-"):
-        return 0
+        return 2 if words[0] == "-m" else 0
     for index, word in enumerate(words):
-        if word == "-m" and "python" in words[index - 1] and index:
+        if word == "-m" and _is_python(words[:index]):
             return index + 2
         if (
             word in ("serve", "bench")
@@ -188,3 +188,13 @@ def _program_arguments(command: Command) -> int:
         if word.rsplit("/", 1)[-1] == "trtllm-serve":
             return index + 1
     return 1
+
+
+def _is_python(words: Sequence[str]) -> bool:
+    """An interpreter and nothing behind it but options of its own: python3 -u -X dev."""
+    for index in range(len(words) - 1, -1, -1):
+        if "python" in words[index]:
+            return True
+        if not words[index].startswith("-") and words[index - 1] not in ("-X", "-W"):
+            return False
+    return False
