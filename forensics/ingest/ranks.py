@@ -225,6 +225,8 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
 def _number(axes: dict[str, int], tp_size: int | None, replicas: bool, one_node: bool) -> int | None:
     if "local" in axes:
         return axes["local"] if one_node else None
+    if set(axes) == {"dp", "ep"} and axes["dp"] == axes["ep"]:
+        return axes["ep"]  # without tensor parallelism the experts' group is all processes
     if replicas or not set(axes) & {"tp", "pp"}:
         return None
     tp = axes.get("tp", 0)

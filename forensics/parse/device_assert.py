@@ -31,6 +31,7 @@ _GUARDS = (
     "without CUTE_ARCH_",
     "Attempting to use SM",
     "CUTE_ARCH_TMA_SM",
+    *(f"This kernel only supports sm{digit}" for digit in "_7891"),
 )
 #: a warning of builds that work all the same: the descriptor is then written another way
 _HARMLESS = "Using TMA Descriptor modification without"

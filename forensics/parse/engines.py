@@ -42,6 +42,22 @@ _TABLE = Table(
             fields={"what": "child_failed", "by": "sglang"},
             unless=_RAISED,
         ),
+        Row(
+            "Failed to select PD pair",
+            EventKind.MESSAGE,
+            r"(?P<message>Failed to select PD pair.*)$",
+            level="ERROR",
+            fields={"what": "no_worker"},
+        ),
+        Row(
+            "No available ",
+            EventKind.MESSAGE,
+            r"(?P<message>No available (?:prefill |decode |regular )?workers\b.*)$",
+            level="ERROR",
+            fields={"what": "no_worker"},
+        ),
+        # a C++ library of CPU engines that prints this and exits
+        Row("Unable to get JIT kernel for", EventKind.NATIVE, level="ERROR", fields={"what": "no_kernel"}),
         Row("Rank 0 scheduler is dead", _L, fields={"what": "child_failed", "by": "sglang"}, unless=_RAISED),
         Row(
             "atchdog timeout (self.watchdog_timeout=",

@@ -17,10 +17,12 @@ from bisect import bisect_left
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine
 from forensics.model.stack import Frame
+from forensics.parse.cxxnames import demangle
 from forensics.parse.frames import c10_frame
 from forensics.parse.groups import rank_in
 from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, preceding, same_writer, stack_of
@@ -52,7 +54,7 @@ ANCHORS: tuple[Anchor, ...] = (
 _TYPE = Lazy(r"instance of '([^']{1,400})'")
 _ORIGIN = Lazy(r"Exception raised from (.{1,600}?) at (\S{1,400}):(\d+) \(most recent call first\)")
 _UNCAUGHT = Lazy(
-    r"(?:uncaught exception of type|Uncaught exception of type|Unhandled exception:) ([\w:<>, *&]{1,300}?)(?:: (.*))?$"
+    r"(?:uncaught exception of type|Uncaught exception of type|Unhandled exception:) ([\w:<>, *&]{1,300}?)(?:(?:: |\. what\(\): ?)(.*))?$"
 )
 #: a line that ends a what() text
 _NEXT = (
@@ -88,7 +90,7 @@ def parse(intake: Intake) -> list[Event]:
         found = _UNCAUGHT.search(lines[index].text)
         if found:
             events.append(
-                make(EventKind.NATIVE, lines[index], parser="terminate", type=found[1].strip(), message=found[2] or "")
+                make(EventKind.NATIVE, lines[index], parser="terminate", type=_plain(found[1].strip()), message=found[2] or "")
             )
     for index in hits(intake, _BARE, _RECURSIVE):
         # a second thread that dies of the same: only worth an event where the first one's text is missing
@@ -111,6 +113,14 @@ def _headless(intake: Intake, called: list[int]) -> list[int]:
         if lines[index].text.startswith(_SAID) and not begun:
             found.append(index)
     return found
+
+
+def _plain(name: str) -> str:
+    """A type's name as people write it: Ray's handler prints the mangled one (St13runtime_error)."""
+    if not pattern_of(r"(?:St|N?\d)\w+\Z").match(name):
+        return name
+    shown = demangle(f"_ZTI{name}")
+    return shown.removeprefix("typeinfo for ") if shown.startswith("typeinfo for ") else name
 
 
 def _near(blocks: list[int], index: int) -> list[int]:

@@ -36,6 +36,8 @@ from forensics.verdict.ranks import strip
 from forensics.verdict.runs import Analysis, analyse, choose
 
 _MOST_FAILURES = 200
+#: what torch adds below every CUDA error: the error itself may stand above the log's first line
+_FOOTERS = ("Compile with `TORCH_USE_CUDA_DSA`", "CUDA kernel errors might be asynchronously", "HIP kernel errors might be asynchronously")
 
 
 def judge(
@@ -66,8 +68,12 @@ def judge(
 
 
 def _severe(intake: Intake) -> Span | None:
-    """The first line that its logger calls an error."""
-    lines = (line for line in intake.lines if line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip())
+    """The first line that its logger calls an error, or that only an error's text ends with."""
+    lines = (
+        line
+        for line in intake.lines
+        if (line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip()) or line.text.startswith(_FOOTERS)
+    )
     return next((Span(line.source, line.number, line.number) for line in lines), None)
 
 

@@ -26,6 +26,8 @@ def stamped(*axes: str) -> str:
         ("server_args=ServerArgs(tp_size=8, pp_size=2)\n" + stamped("PP1 TP5"), {"PP1 TP5": 13}),
         (stamped("PP1 TP5"), {"PP1 TP5": None}),
         (stamped("EP3"), {"EP3": None}),
+        ("(Worker_DP5_EP5 pid=7) x\n", {"DP5 EP5": 5}),
+        ("(Worker_DP1_EP5 pid=7) x\n", {"DP1 EP5": None}),
         ("[rank11]: x\n", {"rank 11": 11}),
         ("[default3]: x\n", {"local rank 3": None}),
         ("torchrun --nnodes=1 --nproc-per-node=4 x.py\n[default3]: x\n", {"local rank 3": 3}),

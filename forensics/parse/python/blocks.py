@@ -24,9 +24,11 @@ from forensics.parse.python.shapes import (
     HEADER,
     Kind,
     indented_raise,
+    is_native_frame,
     looks_raised,
     raised,
     raised_name,
+    shifted_raise,
 )
 
 #: lines a message may have, and lines of others that a stack without its exception line may be interrupted by
@@ -62,6 +64,11 @@ _STARTS = pattern_of(
 _ANNOUNCES = Pattern(
     r"\w:$|\b(?:error|exception|fail(?:ed|ure)?|unhandled|uncaught|caught|crash(?:ed)?|ignored|abort(?:ed)?|died|fatal)\b|Error\b|Exception\b",
     re.IGNORECASE,
+)
+
+#: the last words of a program that leaves because of its arguments: the traceback below is another program's
+_LEAVES = pattern_of(
+    r"[\w./-]{1,120}: error: (?:argument |one of the arguments |the following arguments |unrecognized arguments|ambiguous option)"
 )
 
 #: a paragraph after a blank line that still belongs to the message
@@ -167,6 +174,7 @@ class _Walker:
         if (
             above.kind in (Kind.TEXT, Kind.RAISED)
             and not taken
+            and not _LEAVES.match(text)
             and (_ANNOUNCES.search(text[-300:]) or above is item.above)
         ):
             self.now.heading, self.now.heading_item = text[:500], above
@@ -206,10 +214,16 @@ class _Walker:
             self.add(item)
             self.frame, self.code = None, text
             return
-        pasted = indented_raise(self.code, text) if kind is Kind.CODE and self.frame is None else None
+        pasted = None
+        if kind is Kind.CODE and self.frame is None:
+            column = len(self.code) - len(self.code.lstrip())
+            pasted = indented_raise(self.code, text) or shifted_raise(column, text)
         if pasted:
             self.add(item)
             self.now.raised, self.message = True, [pasted[1]]
+            return
+        if kind is Kind.CODE and self.frame is None and is_native_frame(text):
+            self.add(item)
             return
         if kind is Kind.CODE and not self.is_source(item):
             self.noise += 1

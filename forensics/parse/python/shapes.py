@@ -132,6 +132,12 @@ _CARETS = frozenset("^~ \t")
 _REPEATED = Pattern(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
 
 
+#: frames as tvm prints them below a header of its own
+_NATIVE_FRAME = Pattern(
+    r"^ {1,6}\d{1,4}: (?:0x[0-9a-f]{6}|_Z\w|~?[A-Za-z_]\w{0,80}(?:::|\(|<|$))|^ {6,12}at [^\s:]{1,300}:\d{1,7}$"
+)
+
+
 def kind_of(text: str) -> Kind:
     """The kind of one line without its prefix. Looks at the first `LOOK` characters only."""
     if len(text) > LOOK:
@@ -164,6 +170,11 @@ def kind_of(text: str) -> Kind:
     if first in "FCI~/<" and PLACE.match(text):
         return Kind.PLACE
     return Kind.RAISED if raised(text) else Kind.TEXT
+
+
+def is_native_frame(text: str) -> bool:
+    """True for a frame of a C++ library inside a Python traceback: `  3: tvm::runtime::Foo(int)`, `        at /src/a.cc:156`."""
+    return bool(_NATIVE_FRAME.match(text[:LOOK]))
 
 
 def link_of(text: str) -> str | None:
@@ -214,6 +225,13 @@ def indented_raise(code: str, text: str) -> tuple[str, str] | None:
     awaited = raised_name(code) if text[:1] in " \t" else None
     found = raised(text.strip(), awaited) if awaited else None
     return found if found and found[0].rsplit(".", 1)[-1] == awaited else None
+
+
+def shifted_raise(column: int, text: str) -> tuple[str, str] | None:
+    """(type, message) of an exception line that is indented as far as its whole traceback: four columns left of the source line
+    above it, which stands in `column`."""
+    indent = len(text) - len(text.lstrip())
+    return raised(text.strip()) if 0 < indent == column - 4 and looks_raised(text.strip()) else None
 
 
 _ASKED = Pattern(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from forensics.ingest.compiled import pattern_of
 from forensics.parse.python.blocks import Block, heading_of, starts_anew
 from forensics.parse.python.lanes import Item
-from forensics.parse.python.shapes import Kind, looks_raised
+from forensics.parse.python.shapes import Kind, is_native_frame, looks_raised
 
 if TYPE_CHECKING:
     from forensics.parse.python.weave import Strand, Woven
@@ -63,6 +63,8 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool, bool]:
         elif kind is Kind.FRAME:
             odd += before == "E"
             before = "F"
+        elif kind is Kind.CODE and before == "H" and is_native_frame(text):
+            continue
         elif kind is Kind.CODE and before != "E":
             odd += before == "H" or (before == "C" and not _GOES_ON.match(text))
             before = "C"
