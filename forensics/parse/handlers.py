@@ -7,6 +7,9 @@ stack. Samples:
      0  /opt/ucx/lib/libucs.so.0(ucs_handle_error+0x2cc) [0x40b151579e0e]
     -> FATAL_SIGNAL type "SIGSEGV", message "Caught signal 11 (Segmentation fault: …)", fields {"host": "node7", "pid": 345, "tid": 4945, "signal": 11, "address": "0x455"}
 
+    [node7:345:2:4945]        rndv.c:943  Fatal: failed to unpack rendezvous remote key received from node8: Input/output error
+    -> NATIVE, message "failed to unpack …", its backtrace with it; the abort that follows joins it
+
     [node7:12345] *** Process received signal ***
     [node7:12345] Signal: Segmentation fault (11)
     [node7:12345] Signal code: Address not mapped (1)
@@ -31,6 +34,7 @@ _CAUGHT = "Caught signal "
 _BACKTRACE = "==== backtrace (tid:"
 _BACKTRACE_OLD = "==== backtrace ===="
 _RECEIVED = "*** Process received signal ***"
+_FATAL = "  Fatal: "
 _TRITON = ") received."
 
 ANCHORS: tuple[Anchor, ...] = (
@@ -38,6 +42,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_BACKTRACE.encode(), 4, 80, "handlers"),
     Anchor(_BACKTRACE_OLD.encode(), 4, 80, "handlers"),
     Anchor(_RECEIVED.encode(), 2, 80, "handlers"),
+    Anchor(_FATAL.encode(), 1, 80, "handlers"),
     Anchor(b"Signal (", 1, 60, "handlers"),
 )
 
@@ -47,6 +52,9 @@ _UCX = Lazy(
 #: the same where a selection cut the process off
 _UCX_CUT = Lazy(
     r"^(?P<host>)(?P<pid>)(?P<tid>)\s{0,4}(?P<message>Caught signal (?P<number>\d+) \((?P<what>(?:Segmentation fault|Bus error|Illegal instruction|Floating|Abort)[^)]{0,300})\))"
+)
+_UCX_FATAL = Lazy(
+    r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:\d+(?: *:(?P<tid>\d+))?\]\s{1,20}[\w.-]{1,80}:\d+\s{1,4}Fatal: (?P<message>.*)"
 )
 _TID = Lazy(r"==== backtrace \(tid: *(\d+)\) ====")
 _ADDRESS = Lazy(r"at address (0x[0-9a-f]+)")
@@ -110,6 +118,27 @@ def _ucx(intake: Intake) -> list[Event]:
                 rank=rank,
                 stacks=stack_of(intake, frames, found["tid"]),
                 fields=fields,
+            )
+        )
+    for index in hits(intake, _FATAL):
+        found = _UCX_FATAL.search(lines[index].text)
+        if not found:
+            continue
+        line = lines[index]
+        mine = [t for t in tables if 0 <= t - index <= 4 and t not in taken and same_writer(line, lines[t])][:1]
+        taken.update(mine)
+        frames = stacks[mine[0]] if mine else []
+        pid = int(found["pid"])
+        events.append(
+            make(
+                EventKind.NATIVE,
+                line,
+                lines[frames[-1][0]] if frames else line,
+                parser="handlers",
+                message=found["message"],
+                rank=line.rank or Rank(f"{found['host']}:{pid}", None, node=found["host"], pid=pid),
+                stacks=stack_of(intake, frames, found["tid"]),
+                fields={"host": found["host"], "pid": pid, "handler": "ucx"},
             )
         )
     for table in tables:

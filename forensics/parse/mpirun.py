@@ -12,6 +12,9 @@ the job to be terminated. The first process to do so was:
 
 MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
 with errorcode 1.
+MPICH ERROR [Rank 5] … - Abort(1234) (rank 5 in comm 0): Fatal error in PMPI_Send: Other MPI error, error stack:
+MPIDI_OFI_send_normal(372): OFI tagged senddata failed (ofi_send.h:372:MPIDI_OFI_send_normal:No route to host)
+-> COMMUNICATION rank 5, fields {"what": "mpi", "fatal": True}, the innermost line of MPICH's stack below its message
 application called MPI_Abort(MPI_COMM_WORLD, 1) - process 3      (MPICH; the call is no signal, and its code may be 0)
 -> PROCESS_EXIT rank 3
 =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
@@ -53,6 +56,11 @@ def _who(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
     return Rank(f"rank {number}", number, node=groups.get("node"))
 
 
+def _if_named(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
+    """The rank that MPICH's error handler names; newer ones name it in front of the message, some not at all."""
+    return Rank(f"rank {groups['rank']}", int(groups["rank"])) if groups.get("rank") else None
+
+
 def _aborts(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
     """MPICH's process number, which is the rank of MPI_COMM_WORLD."""
     number = int(groups.get("rank") or groups.get("process") or 0)
@@ -89,6 +97,14 @@ _TABLE = Table(
             r"\*\*\* (?P<message>An error occurred in (?P<operation>MPI_\w{1,60}).*)$",
             fields={"what": "mpi"},
             after=6,
+        ),
+        Row(
+            "Fatal error in ",
+            EventKind.COMMUNICATION,
+            r"(?:\(rank (?P<rank>\d+) in comm \d+\): )?(?P<message>Fatal error in (?P<operation>(?:P?MPI_|internal_)\w{1,60}): .*)$",
+            fields={"what": "mpi", "fatal": True},
+            after=10,
+            who=_if_named,
         ),
         Row(
             "*** MPI_ERR_",
@@ -155,6 +171,11 @@ _EXIT_CODE = Lazy(r"Exit code: +(-?\d+)")
 _INVOKED = Lazy(r"MPI_ABORT was invoked on rank (\d+)")
 _ERRORCODE = Lazy(r"errorcode (-?\d+)")
 _PLACE = Lazy(r"(?:RANK (\d+) )?PID (\d+) RUNNING AT (\S{1,120})")
+#: what begins the report of an MPI call that failed
+_CALLS = ("*** An error occurred in MPI_", "Fatal error in ")
+_FATAL_ERRORS = "MPI_ERRORS_ARE_FATAL"
+#: `MPID_Send(499)................: ` of MPICH's error stack
+_STACK_LINE = Lazy(r"^\s*(?:P?MPI|internal_|MPID)\w{0,80}\(\d+\)\.{0,60}:(?: |$)")
 _STATUS = Lazy(r"EXIT CODE: (\d+)|KILLED BY SIGNAL: (\d+)|EXIT STRING: (.{1,80})")
 
 
@@ -204,7 +225,24 @@ def parse(intake: Intake) -> list[Event]:
             )
     for index in hits(intake, _BAD):
         events += _bad(intake, index)
-    return events + [_named(event) for event in _TABLE.read(intake)]
+    told = {(intake.lines[i].source, intake.lines[i].number): i for i in hits(intake, *_CALLS)}
+    return events + [_completed(intake, _named(event), told) for event in _TABLE.read(intake)]
+
+
+def _completed(intake: Intake, event: Event, told: Mapping[tuple[int, int], int]) -> Event:
+    """An error of an MPI call with what stands below it: whether it ended the process, and the last line of MPICH's stack."""
+    if event.kind is not EventKind.COMMUNICATION:
+        return event
+    index = told.get((event.span.source, event.span.first_line))
+    below = [after.text for _, after in following(intake, index, 10)] if index is not None else []
+    if any(_FATAL_ERRORS in text for text in below[:6]):
+        return replace(event, fields={**event.fields, "fatal": True})
+    stack = []
+    for text in below:
+        if not _STACK_LINE.match(text):
+            break
+        stack.append(text.strip())
+    return replace(event, message=f"{event.message}\n{stack[-1]}") if stack else event
 
 
 def _named(event: Event) -> Event:

@@ -28,7 +28,7 @@ _BROKEN = Pattern(
 )
 #: exceptions and lines of those who use a transport
 _USES = Pattern(
-    r"\b(?:ucx|ucp|nixl|mooncake|nvshmem|rdma|libfabric|deep_?ep|ibverbs)|NIXL_|(?:kv|prefill|decode).{0,20}transfer|kvtransfer"
+    r"\b(?:ucx|ucp|MPI_\w+|nixl|mooncake|nvshmem|rdma|libfabric|deep_?ep|ibverbs)|NIXL_|(?:kv|prefill|decode).{0,20}transfer|kvtransfer"
     r"|transfer(?:ring)? .{0,60}fail|\btransport (?:error|fail|retry)",
     re.IGNORECASE,
 )
