@@ -22,7 +22,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.parse.rows import Row, Table
 
-_PYTHON = ("NCCL INFO", "NCCL TRACE", "ImportError", "OSError", "Error: ", "Exception: ")
+_PYTHON = ("NCCL INFO", "NCCL TRACE", "ImportError", "OSError", "Error: ", "Exception: ", "Warning: ")
 
 
 def _heap(literal: str, pattern: str = "") -> Row:

@@ -38,13 +38,20 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"ncclCommAbort", 0, 0, "nccl"),
 )
 
-#: warnings at start-up that ask for a faster or safer setting
+#: warnings that tell of no failure: most ask at start-up for a faster or safer setting
 _ADVICE = (
     "which can lead to",
     "Could not find real path of",
     "NUMA auto balancing",
     'Missing "iommu=pt"',
     'Missing "HSA_FORCE',
+    # the fabric was reconfigured and the connections stand
+    "async event : client reregistration",
+    "async event : port active",
+    "async event : GID table change",
+    "async event : P_Key table change",
+    "async event : SM change",
+    "async event : LID change",
 )
 
 _LINE = Lazy(

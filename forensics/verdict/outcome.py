@@ -110,9 +110,9 @@ def quoted(seen: Sighting, quotes: Quotes) -> bool:
 
 
 def caught(seen: Sighting, quotes: Quotes) -> bool:
-    """True where the words say that an error was expected and dealt with: logged as a warning, or told as a fallback."""
+    """True where the words say that an error was expected and dealt with: logged as a warning, told as a fallback, or known as harmless."""
     own = quotes.lines(seen.span, 1)
-    if seen.rule == "quoted" or seen.level in _LOW or (own and own[0].level in _LOW):
+    if seen.rule == "quoted" or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
         return True
     heading = seen.heading[:500]
     before = quotes.lines(Span(seen.span.source, seen.span.first_line - 1, seen.span.first_line - 1))
