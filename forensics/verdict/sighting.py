@@ -18,6 +18,7 @@ from forensics.model.record import draft, field
 from forensics.model.source import Rank, Span
 from forensics.model.stack import Frame, RaisedException, StackTrace
 from forensics.model.verdict import CausalRole
+from forensics.parse.python.messages import named_in
 
 #: how much a kind of event says by itself: 3 a failure for certain, 2 an error that a process printed, 1 the word of another,
 #: 0 that somebody asked the job to stop
@@ -150,6 +151,8 @@ def sight(event: Event) -> Sighting | None:
         weight = 2  # frames of a traceback that the log cuts at both ends
     if event.kind is EventKind.COLLECTIVE_TIMEOUT and event.fields.get("what") == "stalled":
         weight = 2  # Horovod warns, and waits on
+    if event.kind is EventKind.COMMUNICATION and event.fields.get("what") == "mpi" and event.fields.get("fatal"):
+        weight = 3  # MPI's own handler ends the process by it
     if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown_requested" and event.type:
         weight = 0
     if weight is None:
@@ -181,7 +184,9 @@ def sight(event: Event) -> Sighting | None:
         seen.handled = chain.handled
         seen.rank = seen.rank or chain.rank
         seen.time = seen.time if seen.time is not None else chain.time
-        if seen.torn:
+        if seen.torn and (named := named_in(seen.heading)) is not None:
+            seen.type, seen.message = seen.root_type, seen.root_message = named
+        elif seen.torn:
             seen.message = seen.root_message = "" if _GENERIC.search(seen.heading) else seen.heading
             seen.weight = 2  # torn before its exception: it says where, whatever else was printed says what
     elif event.stacks:

@@ -40,6 +40,7 @@ from forensics.parse.python.shapes import (
     raised,
     raised_name,
     repeats,
+    shifted_raise,
 )
 
 #: characters of a message that are kept
@@ -87,7 +88,8 @@ _NATIVE_FRAME = Pattern(
 #: a line of a message after which a traceback belongs to the message (the exception quotes what happened elsewhere)
 _QUOTES = Pattern(
     r'^\s*(?:""" ?|\'\'\'|-- Process \d+ terminated.{0,80}|'
-    r".{0,200}(?:[Tt]raceback|error|exception|[Oo]riginal \w+|stack|follow\w+).{0,80}:)\s*$"
+    r".{0,200}(?:[Tt]raceback|error|exception|[Oo]riginal \w+|stack|follow\w+).{0,80}:"
+    r"|.{20,400}[a-z]{3}:)\s*$"  # a sentence that what follows completes
 )
 _CARRIES = Pattern(r"\bError raised in (?:a |the )?(?:subprocess|child process|worker process)\b.{0,80}:\s*$")
 #: how multiprocessing and concurrent.futures set off what a worker said
@@ -218,7 +220,12 @@ def read_body(texts: tuple[str, ...]) -> tuple[Raised, ...]:
             reader.open.frames[-1] = replace(last, repeated=1 + repeats(text))
         elif kind is Kind.CARET and reader.open.frames:
             _carets(reader, text)
-        elif kind is Kind.CODE and reader.open.frames and indented_raise(reader.open.frames[-1].code or "", text):
+        elif (
+            kind is Kind.CODE
+            and reader.open.frames
+            and reader.open.frames[-1].code
+            and (indented_raise(reader.open.frames[-1].code, text) or shifted_raise(reader.column, text))
+        ):
             _raise_line(reader, text.strip(), at)
         elif reader.awaiting_code and (kind is Kind.CODE or (flat and not looks_raised(text))) and reader.open.frames:
             _code(reader, text)

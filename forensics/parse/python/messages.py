@@ -53,6 +53,12 @@ _INLINE = Pattern(
 _REPR = Pattern(
     r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception))\((?P<quote>['\"])(?P<message>.{1,4000}?)(?P=quote),?\)"
 )
+#: the same as its class and its words, as `sys.excepthook` functions log them: `<class 'lib.BadSetting'> --> no such layer`
+_CLASS = Pattern(
+    r"<class '(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit))'>"
+    r"\s{0,4}(?:-->|->|=>|[:,|-])\s{1,4}(?P<message>\S.*)",
+    re.DOTALL,
+)
 #: an OSError as its str(), which is all that some loggers print
 _ERRNO = Pattern(r"(\[Errno \d{1,4}\] .+)", re.DOTALL)
 #: words right before an inline exception that tell it was raised, not described
@@ -146,7 +152,7 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
         return "OSError", number[1], ""
     if text[:1] in " \t" or kind_of(text) in (Kind.FRAME, Kind.CARET, Kind.HEAD, Kind.LINK):
         return None  # what goes on from another line
-    inline = _INLINE.search(text) or _REPR.search(text)
+    inline = _INLINE.search(text) or _REPR.search(text) or _CLASS.search(text)
     if inline:
         heading = text[: inline.start()].strip()
         if not severe and is_asked(heading):
@@ -158,6 +164,12 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     if severe or _PHRASES.match(text):
         return (None, stripped, "")
     return None
+
+
+def named_in(heading: str) -> tuple[str, str] | None:
+    """(type, message) of the exception that a log record names before it prints the traceback; None where it names none."""
+    found = _INLINE.search(heading[:6000]) or _REPR.search(heading[:6000]) or _CLASS.search(heading[:6000])
+    return (found["type"], found["message"]) if found else None
 
 
 def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[tuple[int, int]]) -> list[str]:
