@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from forensics.callpath.owners import owner_of
 from forensics.data import table
 from forensics.model.event import Event, EventKind
 from forensics.model.stack import Frame
@@ -27,6 +28,7 @@ class Stage(NamedTuple):
     component: str
     weight: int
     owners: tuple[str, ...] = ()
+    phase_owners: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
@@ -40,6 +42,7 @@ def _stages() -> tuple[Stage, ...]:
             r["component"],
             r["weight"],
             tuple(r.get("owners", ())),
+            tuple(r.get("phase_owners", ())),
         )
         for r in table("frames/stages")["stage"]
     )
@@ -84,7 +87,9 @@ def phase_of(frames: Sequence[Frame], lifecycle: Sequence[Event] = ()) -> str | 
     best: Stage | None = None
     for frame in frames:
         for stage in stages_of(frame):
-            if stage.phase and (best is None or stage.weight > best.weight):
+            if not stage.phase or (best is not None and stage.weight <= best.weight):
+                continue
+            if not stage.phase_owners or owner_of(frame).value in stage.phase_owners:
                 best = stage
     started = _started(lifecycle)
     if best is not None and (best.weight > 10 or started is None):

@@ -46,6 +46,15 @@ def _begins() -> Pattern[str]:
     return Pattern(pattern, needles=needles_of_list("verdict/progress", "began"))
 
 
+def came_up(lines: Sequence[LogLine]) -> Span | None:
+    """The first line that a process of the job printed when it began; a command that somebody typed is none."""
+    pattern = _begins()
+    for line in lines:
+        if line.text.lstrip()[:1] not in ("$", "#") and pattern.search(line.text[:400]):
+            return Span(line.source, line.number, line.number)
+    return None
+
+
 def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
     """The runs, in the log's order; one where nothing begins twice. Only a log of one source is split: several files of one
     job begin at different lines."""

@@ -18,7 +18,7 @@ from forensics.verdict.consequences import cascades_of, mark
 from forensics.verdict.fold import Group, fold
 from forensics.verdict.hang import Hang, explain_hang
 from forensics.verdict.hardware import fault_of, of_the_program
-from forensics.verdict.incidents import Run
+from forensics.verdict.incidents import Run, came_up
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
 from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, worked_before
@@ -44,6 +44,9 @@ _CHECKS = 20
 _MOST_SIGHTINGS = 4_000
 #: last lines that are asked whether the job was at work
 _MOST_WORK = 5_000
+
+
+_IDLE = " Nothing shows that the job was at work either."
 
 
 @draft
@@ -211,7 +214,9 @@ def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, 
     proof = (quotes.of(end, "an orderly end"),) if end is not None else ()
     worked = bool(handled) or end is not None or any(is_work(line) for line in intake.lines[-_MOST_WORK:])
     if not worked:
-        why += " Nothing shows that the job was at work either."
+        begun = came_up(intake.lines)
+        proof = (quotes.of(begun, "the job began"),) if begun is not None else ()
+        why += " It began; nothing shows that it was at work yet." if begun is not None else _IDLE
     return Analysis(
         run,
         cast,
