@@ -67,6 +67,13 @@ _TABLE = Table(
             fields={"what": "scheduler_watchdog"},
         ),
         Row(
+            "Hang detected on rank ",
+            EventKind.MESSAGE,
+            r"(?P<message>Hang detected on rank \d{1,6} in PyExecutor.*)$",
+            level="ERROR",
+            fields={"what": "hang_detector", "by": "tensorrt-llm"},
+        ),
+        Row(
             "No available shared memory broadcast block found",
             _S,
             r"(?P<message>No available shared memory broadcast block found in (?P<seconds>\d+) seconds?.*)$",

@@ -424,3 +424,19 @@ def test_a_warning_about_a_module_says_nothing_of_another_failure(told: Told) ->
     trace = f"Traceback (most recent call last):\n{FRAME}vllm/attention/ipex.py\", line 9, in varlen\n    op()\n"
     failed = "TypeError: varlen_fwd() takes 14 positional arguments but 15 were given\n"
     assert told(BANNER + warned + trace + failed).verdict.category is Category.VERSION_MISMATCH
+
+
+# --- hang detectors
+
+TRTLLM = "[TensorRT-LLM] TensorRT-LLM version: 1.2.0rc1\n[11/29/2026-20:14:00] [TRT-LLM] [RANK 0] [I] iter = 7, global_rank = 0, rank = 0\n"
+
+
+def test_the_executor_s_hang_detector_is_a_hang(told: Told) -> None:
+    incident = told(TRTLLM + "".join(f"[11/29/2026-20:20:00] [TRT-LLM] [RANK {n}] [E] Hang detected on rank {n} in PyExecutor.\n" for n in range(4)))
+    assert incident.status is Status.HUNG and incident.verdict.signature == "tensorrt_llm.hang-detected"
+    assert {row.outcome for row in incident.ranks} == {"initiating", "same"}
+
+
+def test_another_detector_is_none(told: Told) -> None:
+    incident = told(TRTLLM + "[11/29/2026-20:20:00] [TRT-LLM] [RANK 1] [I] Hang detected on rank 1 by the test's own timer\n")
+    assert incident.primary is None
