@@ -173,13 +173,14 @@ class _Live:
 
     def intake(self) -> Intake:
         """What is kept now. Lines that were decoded for an earlier call are not decoded again."""
+        self._take(self._buf.rfind(b"\n") + 1, True)  # nothing, unless a window is open or an interrupt came in between
         scanned, at, first = self._scanned, self._base, self._line
         while at > 0 and first > max(1, self._line - self._edges):
             at = self._buf.rfind(b"\n", 0, at - 1) + 1
             first -= 1
         waiting = bytes(self._buf[self._base :]) + (b"" if self._long is None else self._long.text())
-        count = self._line - 1 + waiting.count(b"\n")
-        unfinished = count + 1 if waiting and not waiting.endswith(b"\n") else 0
+        count = self._line - 1
+        unfinished = count + 1 if waiting else 0
         if scanned.bytes <= self._options.whole_below:
             # the buffer still holds all of it
             kept = list(enumerate(bytes(self._buf).split(b"\n"), 1))[: unfinished or count]

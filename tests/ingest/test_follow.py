@@ -10,6 +10,7 @@ import pytest
 from forensics.errors import ForensicsError
 from forensics.ingest import Anchor, ReadOptions
 from forensics.ingest.follow import Update, follow
+from forensics.model.source import LogLine
 
 ANCHORS = [Anchor(b"BOOM", 1, 1)]
 
@@ -89,6 +90,26 @@ def test_a_line_of_megabytes_is_one_line(tmp_path: Path) -> None:
     said = {line.number: line.text for line in found.lines}
     assert list(said) == [1, 2, 3, 4] and said[3] == "BOOM two"
     assert "BOOM one" in said[2] and said[2].endswith("z end") and found.sources[0].lines == 4
+
+
+def test_an_interrupt_amid_a_block_neither_loses_nor_floods(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("start\n")
+    calls: list[int] = []
+
+    def interrupt_once(lines: list[LogLine]) -> None:
+        calls.append(len(lines))
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    updates = follow(str(path), ANCHORS, ReadOptions(whole_below=0), on_news=interrupt_once)
+    update = _rest(updates)
+    with path.open("a") as file:
+        file.write("".join(f"calm {n}\n" for n in range(20_000)) + "BOOM\nlast\n")
+    with pytest.raises(KeyboardInterrupt):
+        next(updates)
+    kept = _numbered(update)
+    assert kept[-2:] == [(20_002, "BOOM"), (20_003, "last")] and len(kept) < 600
 
 
 def _rest(updates: Iterator[Update]) -> Update:
