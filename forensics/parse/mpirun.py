@@ -58,7 +58,8 @@ def _who(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
 
 def _if_named(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
     """The rank that MPICH's error handler names; newer ones name it in front of the message, some not at all."""
-    return Rank(f"rank {groups['rank']}", int(groups["rank"])) if groups.get("rank") else None
+    number = groups.get("rank")
+    return Rank(f"rank {number}", int(number)) if number else None
 
 
 def _aborts(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:

@@ -107,6 +107,13 @@ _TABLE = Table(
             fields={"program": "srun"},
         ),
         Row(
+            " launch failed: ",
+            EventKind.MESSAGE,
+            r"srun: error: (?P<message>task \d+ launch failed: .*)$",
+            level="ERROR",
+            fields={"program": "srun"},
+        ),
+        Row(
             "srun: error: Task launch for",
             EventKind.MESSAGE,
             r"srun: error: (?P<message>Task launch for .*)$",

@@ -109,6 +109,8 @@ def _repeats(sighting: Sighting, other: Sighting, words: str, text: str) -> bool
         return False
     if other.span.contains(sighting.span) and same_process(sighting, other):
         return True
+    if sighting.typed and not same_process(sighting, other):
+        return False  # another rank that raised the same
     return len(words) > 12 and (words[:160] in text or _tail(words) in text) and close(sighting, other)
 
 

@@ -11,7 +11,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import EventKind, ProcessExit
 from forensics.model.knowledge import Facts
 from forensics.model.record import draft, field
-from forensics.model.source import Evidence, Note, Rank
+from forensics.model.source import Evidence, Note, Rank, Span
 from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status
 from forensics.verdict.category import Judgement, categorize
 from forensics.verdict.consequences import cascades_of, mark
@@ -212,7 +212,10 @@ def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, 
     if handled:
         why = "What went wrong on the way was dealt with, and the job went on. " + why
     proof = (quotes.of(end, "an orderly end"),) if end is not None else ()
-    worked = bool(handled) or end is not None or any(is_work(line) for line in intake.lines[-_MOST_WORK:])
+    work = next((line for line in reversed(intake.lines[-_MOST_WORK:]) if is_work(line)), None)
+    worked = bool(handled) or end is not None or work is not None
+    if not proof and work is not None:
+        proof = (quotes.of(Span(work.source, work.number, work.number), "the job at work"),)
     if not worked:
         begun = came_up(intake.lines)
         proof = (quotes.of(begun, "the job began"),) if begun is not None else ()

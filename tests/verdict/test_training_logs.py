@@ -183,3 +183,44 @@ def test_start_up_alone_is_an_unproven_good_run(told: Told) -> None:
     verdict = told(line).verdict
     assert verdict.category is Category.NONE and verdict.confidence is Confidence.HYPOTHESIS and verdict.evidence
     assert not told("a note about Horovod\n").verdict.evidence
+
+
+def test_two_ranks_that_raise_alike_are_two_failures(told: Told) -> None:
+    cut = "[rank4]: AssertionError: bucket 7 has no samples\n"
+    whole = (
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/home/me/train.py\", line 7, in main\n[rank3]:     fit()\n"
+        "[rank3]: AssertionError: bucket 7 has no samples\n"
+    )
+    verdict = told(cut + whole).verdict
+    assert verdict.rank is not None and verdict.rank.number == 4
+    echoed = told("AssertionError: bucket 7 has no samples\n" + whole).verdict
+    assert echoed.rank is not None and echoed.rank.number == 3
+
+
+def test_a_ranks_nccl_words_belong_to_its_exception(told: Told) -> None:
+    lines = (
+        "torch.distributed.DistBackendError: NCCL error in: /src/ProcessGroupNCCL.cpp:3699, remote process exited, NCCL version 2.27.3",
+        "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+        "Last error:",
+        "socketPollConnect: connect to 10.0.2.7<41415> returned Connection refused, exceeded error retry count after 35 attempts",
+    )
+    incident = told("".join(f"[rank0]: {line}\n" for line in lines))
+    assert incident.primary is not None and incident.primary.type == "torch.distributed.DistBackendError"
+    assert "35 attempts" in _said(incident)
+
+
+def test_tasks_that_could_not_be_launched(told: Told) -> None:
+    failed = told("srun: error: task 0 launch failed: Error configuring interconnect\n")
+    assert failed.status is not Status.HEALTHY and "Error configuring interconnect" in _said(failed)
+    assert told("srun: launch failed over to node 8: continuing\n" + PROGRESS).status is Status.HEALTHY
+
+
+def test_a_good_run_shows_the_work_it_did(told: Told) -> None:
+    verdict = told(PROGRESS).verdict
+    assert verdict.category is Category.NONE and verdict.evidence and "step 122" in verdict.evidence[0].quote
+
+
+def test_an_allocation_larger_than_the_device(told: Told) -> None:
+    words = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: "
+    assert told(words + "Allocation (size=107374182400) would exceed memory (size=17179869184) :: #allocation7\n").verdict.category is Category.OOM_GPU
+    assert told(words + "Too many open streams\n").verdict.category is not Category.OOM_GPU

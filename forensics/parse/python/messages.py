@@ -185,7 +185,9 @@ def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[t
             break
         own = prefix_of(line)
         if (bare and own == prefix and not starts_anew(text) and (not looks_raised(text) or _is_part(text))) or (
-            not bare and text[:1] in " \t" and (own == prefix or (not own and not starts_anew(text)))
+            not bare
+            and (text[:1] in " \t" or (own == prefix and _is_part(text)))
+            and (own == prefix or (not own and not starts_anew(text)))
         ):
             more.append(text[:4000])
         else:
@@ -205,7 +207,7 @@ def _of_error_file(name: str | None, message: str) -> tuple[str | None, str]:
 
 def _is_part(text: str) -> bool:
     """True for lines like `ncclSystemError: …` that look like an exception and explain the one above."""
-    return bool(pattern_of(r"nccl[A-Z]\w{3,40}: ").match(text))
+    return bool(pattern_of(r"nccl[A-Z]\w{3,40}: |Last error:\s*$|(?:socket|nccl|boot|net)\w{2,40}: ").match(text))
 
 
 def _event(line: LogLine, more: int, name: str | None, message: str, heading: str) -> Event:
