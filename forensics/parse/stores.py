@@ -148,6 +148,10 @@ _TABLE = Table(
         _row("bootstrap", "Error fetching prefill parallel info from bootstrap", "", "ERROR"),
         _row("mooncake", "Failed to open segment", "", "ERROR"),
         _row("mooncake", "Process failed for slice", "", "ERROR"),
+        _row("mooncake", "Failed to retrieve segment descriptor", "", "ERROR"),
+        _row("mooncake", "Failed to get segment descriptor", "", "ERROR"),
+        _row("mooncake", "Unexpected code in http response, ", "", "ERROR"),
+        _row("mooncake", "Put operation failed with error: ", r"(?P<message>Put operation failed with error: [A-Z_]{4,40}.*)$", "ERROR"),
         _row("rpc", "RPC call to ", r"(?P<message>RPC call to (?P<operation>\w{1,80}) timed out\.?)"),
         _row(
             "tensorpipe",

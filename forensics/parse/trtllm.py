@@ -4,10 +4,11 @@ numbered stack, MESSAGE events for error lines without one. Samples:
     [TensorRT-LLM][ERROR] Assertion failed: Can't free tmp workspace (/src/cpp/runtime/tllmBuffers.h:80)
     1       0x7c6dd0a58b16 tensorrt_llm::common::throwRuntimeError(char const*, int, std::string const&) + 97
     2       0x7c6dd0a5aa10 /opt/lib/libtensorrt_llm.so(+0x7aa10) [0x7c6dd0a5aa10]
-    -> NATIVE type "Assertion failed", message "Can't free tmp workspace", fields {"file": …, "line": 80}, two frames
+    -> NATIVE type "Assertion failed", message "Assertion failed: Can't free …", fields {"file": …, "line": 80}, two frames
 
     [TensorRT-LLM][ERROR] CUDA runtime error in cudaDeviceSynchronize(): an illegal memory access was encountered (file:20)
     -> NATIVE type "CUDA runtime error"
+    "failed to load 'm': [TensorRT-LLM][ERROR] Assertion failed: x (file:20)\\n1       0x7c6d tensorrt_llm::f() + 97\\n2 …"  -> the same
     [TRT] [E] IExecutionContext::enqueueV3: Error Code 1: Cuda Runtime (…)      -> MESSAGE (TensorRT's own logger)
 """
 
@@ -39,6 +40,8 @@ _PLACE = Lazy(r" \(([^()\s]{1,400}):(\d+)\)\s*$")
 _KIND = Lazy(
     r"(Assertion failed|CUDA runtime error|CUDA driver error|\[json\.exception\.[\w.]{1,60}|NCCL error|cuBLAS error|MPI error)"
 )
+#: the stack in the same line, its line feeds escaped: how Triton's server logs what a backend said
+_ESCAPED = Lazy(r"\\n\d{1,3} {1,12}0x[0-9a-f]{4}")
 _NAMED = Lazy(r"(?:^|\s)((?:[A-Za-z_]\w{0,80}::){1,6}\w{1,80}(?:Exception|Error))$")
 _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 
@@ -63,6 +66,9 @@ def _event(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Even
     """One error line with the frames below it. What stands before the last tag is kept as fields["heading"]."""
     line = intake.lines[header]
     text = clipped(line.raw, _LITERALS[0])
+    if not frames and _ESCAPED.search(text):
+        text, *below = text.split("\\n")
+        frames = [(header, found[1]) for part in below if (found := trtllm_frame(part.rstrip('"'))) is not None]
     body = _PYTHON.search(text)
     heading, words = ("", body["message"]) if body else _innermost(text)
     if not frames and "Traceback" in words:
@@ -78,7 +84,9 @@ def _event(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Even
         words = words[: place.start()]
     kind = _KIND.search(words)
     if kind and kind[1] == "Assertion failed":
-        words = words.partition("Assertion failed:")[2].strip() or words
+        words = words[words.index("Assertion failed") :].strip()
+    if not words.removeprefix("Assertion failed:").strip(" |"):
+        return None  # a cell of a table, whose text goes on in the next row
     named = _NAMED.search(heading)
     if heading:
         fields["heading"] = heading[-300:]

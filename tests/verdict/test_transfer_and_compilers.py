@@ -183,3 +183,51 @@ def test_gpus_that_ollama_and_aiter_name(told: Told) -> None:
     for line, sm in ((ollama, "gfx1100"), (aiter, "gfx950")):
         gpu = told(line + end).facts.gpu
         assert gpu is not None and gpu.sm == sm
+
+
+# --- what a backend said, on one line of the server's log
+
+CREATED = (
+    'E1129 20:15:20.469718 3545 backend_model.cc:692] "ERROR: Failed to create instance: unexpected error: [TensorRT-LLM][ERROR] Assertion failed: '
+    "both paths are empty (/src/model_instance.cc:535)\\n1       0x7fc3a35e6e5b tensorrt_llm::common::throwRuntimeError(char const*, int) + 100"
+    '\\n2       0x7fc3a3633589 TRITONBACKEND_Initialize + 153"\n'
+)
+
+
+def test_a_stack_with_escaped_line_feeds_has_its_frames(told: Told) -> None:
+    found = primary(told(CREATED))
+    assert "both paths are empty" in found.message
+    assert "TRITONBACKEND_Initialize" in [frame.function for frame in found.frames]
+
+
+def test_an_escaped_line_feed_without_a_stack_stays_in_the_message(told: Told) -> None:
+    log = 'E1129 20:15:20.4 35 model.cc:692] "[TensorRT-LLM][ERROR] Assertion failed: bad\\n1 of 4 paths (/src/model.cc:5)"\n'
+    assert "1 of 4 paths" in primary(told(log)).message
+
+
+def test_a_table_cell_that_breaks_behind_assertion_failed(told: Told) -> None:
+    log = """\
+| Model    | Version | Status                                                                        |
+| encoder  | 1       | READY                                                                         |
+| decoder  | 1       | UNAVAILABLE: Internal: unexpected error: [TensorRT-LLM][ERROR] Assertion failed:  |
+|          |         | mpiSize == tp * pp (/src/worldConfig.cpp:80)                                  |
+"""
+    assert "mpiSize == tp * pp" in primary(told(log)).message
+
+
+def test_a_transfer_engine_without_its_peers_address_is_not_healthy(told: Told) -> None:
+    log = (
+        "[2026-11-29 20:15:21] The server is fired up and ready to roll!\n"
+        "E1129 20:15:41.856248 77969 transfer_metadata_plugin.cpp:173] Unexpected code in http response, GET http://10.0.0.5:8998/metadata response code: 404\n"
+        "W1129 20:15:41.856264 77969 transfer_metadata.cpp:153] Failed to retrieve segment descriptor, name 10.0.0.6_58f3\n"
+    )
+    assert told(log).verdict.category is not Category.NONE
+
+
+def test_a_store_that_answers_is_well(told: Told) -> None:
+    log = (
+        "[2026-11-29 20:15:21] The server is fired up and ready to roll!\n"
+        '[2026-11-29 20:15:23] 10.0.0.5 "GET /metadata?key=mooncake HTTP/1.1" 404 185 "-" "-"\n'
+        "[2026-11-29 20:15:24 TP0] Decode batch. #running-req: 1, #token: 10, token usage: 0.00, gen throughput (token/s): 5.1, #queue-req: 0\n"
+    )
+    assert told(log).verdict.category is Category.NONE
