@@ -94,6 +94,8 @@ _ELSEWHERE = Lazy(
     r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Warning): |what\(\):|File \"|frame #|raise |if |return |self\.|#|\d+ {3,}0x|Accelerator Fatal Error: |Search for `|For debugging|Compile with|CUDA kernel errors|HIP kernel errors)"
     r"|\[TensorRT-LLM\]|torch\.\w{0,30}Error|(?:Error|Exception)\((?:'|\")?CUDA|docs\.nvidia\.com|current device: |unhandled cuda error"
 )
+#: a library's own tag, which its exceptions carry too: "[TM][ERROR] CUDA runtime error: …"
+_TAG = Lazy(r"\s{0,8}\[[A-Z]{2,8}\] ?\[(?:ERROR|FATAL)\] ?$")
 _GGML = Lazy(r"(?:^|: )(?:CUDA|ROCm) error\s*$")
 _SUCCESS = ("cudaSuccess", "CUDA_SUCCESS", "STATUS_SUCCESS", "hipSuccess", "NCCL WARN", "NCCL INFO")
 
@@ -127,7 +129,7 @@ def parse(intake: Intake) -> list[Event]:
                 line,
                 parser="device_error",
                 type=status,
-                message=text[start.start() :],
+                message=text[0 if _TAG.match(text[: start.start()]) else start.start() :],
                 rank=rank_in(text, line),
             )
         )

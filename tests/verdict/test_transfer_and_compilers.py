@@ -231,3 +231,9 @@ def test_a_store_that_answers_is_well(told: Told) -> None:
         "[2026-11-29 20:15:24 TP0] Decode batch. #running-req: 1, #token: 10, token usage: 0.00, gen throughput (token/s): 5.1, #queue-req: 0\n"
     )
     assert told(log).verdict.category is Category.NONE
+
+
+def test_a_librarys_tag_belongs_to_its_error_as_in_its_exceptions(told: Told) -> None:
+    said = "CUDA runtime error: out of memory /src/core/allocator.cc:49"
+    assert primary(told(f"[TM][ERROR] {said}\nAborted (core dumped)\n")).message == f"[TM][ERROR] {said}"
+    assert primary(told(f"loader: {said}\nAborted (core dumped)\n")).message == said
