@@ -169,6 +169,7 @@ class Matcher:
             specificity=one.specificity,
             spans=tuple(hit.subject.span for hit in hits[:MOST_SPANS]),
             events=tuple(hit.subject.event for hit in hits[:MOST_SPANS] if hit.subject.event is not None),
+            own=not one.trusted,
         )
 
     def _count(self, hits: Sequence[Hit]) -> int:

@@ -133,6 +133,8 @@ class Finding:
     #: every place it matched (evidence quotes only the first few), and the indices of the events among them
     spans: tuple[Span, ...] = ()
     events: tuple[int, ...] = ()
+    #: of a signature that the user gave, not of a shipped one
+    own: bool = False
 
 
 @record

@@ -16,7 +16,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
 from forensics.model.source import LogLine, Span
 from forensics.verdict.quotes import Quotes
-from forensics.verdict.sighting import Sighting, is_work_text
+from forensics.verdict.sighting import TAUGHT, Sighting, is_work_text
 
 _MOST_LINES = 20_000
 _DEALT_WITH = Pattern(
@@ -111,6 +111,8 @@ def quoted(seen: Sighting, quotes: Quotes) -> bool:
 
 def caught(seen: Sighting, quotes: Quotes) -> bool:
     """True where the words say that an error was expected and dealt with: logged as a warning, told as a fallback, or known as harmless."""
+    if seen.rule == TAUGHT:
+        return False
     own = quotes.lines(seen.span, 1)
     if seen.rule == "quoted" or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
         return True

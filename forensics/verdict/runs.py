@@ -28,6 +28,7 @@ from forensics.verdict.roles import ENGINE_GONE, Cast, assign
 from forensics.verdict.secondary import subordinate
 from forensics.verdict.sighting import Sighting, sight
 from forensics.verdict.unreported import of_hang
+from forensics.verdict.taught import teach
 
 _UNKNOWN = Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
 #: categories whose loudest rank is a victim: only a culprit is named
@@ -152,7 +153,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes) -> list[Si
         if fault is not None and of_the_program(fault) and sighting.role is None:
             sighting.role, sighting.conditional = CausalRole.CASCADE, True
             sighting.role_why, sighting.rule = "the driver reports the program's own error", "xid-of-the-program"
-    return seen
+    return teach(seen, findings, quotes)
 
 
 def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:

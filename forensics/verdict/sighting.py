@@ -59,6 +59,9 @@ _BUILD = Pattern(
 #: the compiler's first complaint
 _COMPILER = Pattern(r"^.{0,400}?\b(?:fatal )?error(?: [A-Z]?\d+)?: .{1,600}$", re.MULTILINE)
 
+#: the rule of a failure that a user's own signature names: never dealt with, whatever stands around it
+TAUGHT = "taught"
+
 _KIND = {
     EventKind.PYTHON: "python",
     EventKind.NATIVE: "native",

@@ -1,0 +1,72 @@
+"""What a user taught: lines that a signature of one's own calls a cause, whatever they look like. In: a run's sightings and
+findings; out: more sightings, or stronger ones. Sample:
+
+--signatures DIR with a root signature on "lease lost"; the line "… TP0] gateway lease lost, draining" is no event
+-> Sighting(kind="message", message="gateway lease lost, draining", rank=TP0, weight=3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forensics.model.event import Event, EventKind
+from forensics.model.source import Span
+from forensics.model.verdict import Confidence, Finding, SignatureRole
+from forensics.verdict.outcome import quoted
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.sighting import TAUGHT, Sighting, sight
+
+#: so many lines of one signature become failures
+_MOST = 256
+#: a shipped signature that proves its claim with a message that only one cause prints speaks for a line that no parser took
+_TELLING = 70
+_CALM = frozenset(("DEBUG", "INFO", "NOTICE", "TRACE", "WARN", "WARNING"))
+
+
+def teach(seen: Sequence[Sighting], findings: Sequence[Finding], quotes: Quotes) -> list[Sighting]:
+    """All sightings in log order; each place that a user's own root signature names is a failure for certain. Where nothing else
+    failed, a line that a shipped one proves is a printed error."""
+    roots = [f for f in findings if f.role is SignatureRole.ROOT and f.category is not None]
+    added = _own([f for f in roots if f.own], seen, quotes)
+    if not added and not any(s.role is None for s in seen):
+        telling = [f for f in roots if f.confidence is Confidence.ESTABLISHED and f.specificity >= _TELLING]
+        added = [s for f in telling for s in _shipped(f, seen, quotes)]
+    return sorted([*seen, *added], key=lambda s: s.place) if added else list(seen)
+
+
+def _own(taught: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) -> list[Sighting]:
+    added: dict[tuple[int, int], Sighting] = {}
+    for finding in taught:
+        for span in finding.spans[:_MOST]:
+            known = [s for s in seen if s.rule != "quoted" and any(span.overlaps(own) for own in s.spans)]
+            for sighting in known:
+                _strengthen(sighting)
+            line = None if known else _of_line(span, quotes)
+            if line is not None:
+                added.setdefault(line.place, line)
+                _strengthen(line)
+    return list(added.values())
+
+
+def _shipped(finding: Finding, seen: Sequence[Sighting], quotes: Quotes) -> list[Sighting]:
+    lines = (_of_line(s, quotes) for s in finding.spans[:_MOST] if not any(s.overlaps(own) for one in seen for own in one.spans))
+    return [line for line in lines if line is not None and line.level not in _CALM]
+
+
+def _strengthen(sighting: Sighting) -> None:
+    """A printed error, or one that the shipped tables call a consequence, is the cause that its user says it is."""
+    if sighting.handled:
+        return
+    sighting.weight = max(sighting.weight, 3)
+    sighting.role, sighting.role_why, sighting.rule = None, "", TAUGHT
+    sighting.conditional = sighting.outside = False
+
+
+def _of_line(span: Span, quotes: Quotes) -> Sighting | None:
+    """A line that no parser took, as a printed error; None where it was not kept, or where a user of the service wrote it."""
+    line = next(iter(quotes.lines(span, 1)), None)
+    if line is None:
+        return None
+    said = line.text.strip()
+    seen = sight(Event(EventKind.MESSAGE, span, line.rank, line.time, None, said, level=line.level, parser="signature", stream=line.stream))
+    return seen if seen is not None and not quoted(seen, quotes) else None

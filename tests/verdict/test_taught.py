@@ -1,0 +1,77 @@
+"""A user's own root signature makes the verdict, whatever its line looks like; what passed through the job does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forensics.model.verdict import Category, Incident, Status
+
+from .conftest import Told
+
+SIGNATURE = """
+id = "house.tenant-quota"
+title = "The tenant's quota ran out"
+role = "{role}"
+category = "config_error"
+confidence = "established"
+specificity = 70
+why = "The portal takes the workers away then."
+next_steps = ["Ask for more quota."]
+[match]
+literals = ["tenant quota exhausted"]
+[[examples]]
+text = "tenant quota exhausted, leaving"
+[[counterexamples]]
+text = "tenant quota fine"
+because = "there is some left"
+"""
+WORK = "[2026-11-29 20:15:{:02d} TP0] Decode batch. #running-req: 3, #token: 9001, token usage: 0.11, gen throughput (token/s): 310.00, #queue-req: 0,\n"
+BUSY = "".join(WORK.format(second) for second in range(10, 22))
+
+
+def taught(told: Told, tmp_path: Path, text: str, role: str = "root") -> Incident:
+    folder = tmp_path / "signatures" / "house"
+    folder.mkdir(parents=True)
+    (folder / "tenant-quota.toml").write_text(SIGNATURE.format(role=role), encoding="utf-8")
+    return told(text, signatures=[tmp_path / "signatures"])
+
+
+@pytest.mark.parametrize("word", ["", "ERROR ", "WARNING ", "INFO: "])
+def test_a_taught_line_is_the_failure_at_whatever_level_it_was_printed(told: Told, tmp_path: Path, word: str) -> None:
+    incident = taught(told, tmp_path, BUSY + f"[2026-11-29 20:15:30 TP0] {word}tenant quota exhausted, leaving\n")
+    assert incident.status is Status.CRASHED
+    assert (incident.verdict.category, incident.verdict.signature) == (Category.CONFIG_ERROR, "house.tenant-quota")
+    assert incident.verdict.rank is not None and incident.verdict.rank.label == "TP0"
+    assert incident.verdict.evidence[0].quote.endswith("tenant quota exhausted, leaving")
+
+
+def test_a_taught_line_that_a_server_survives_is_told_all_the_same(told: Told, tmp_path: Path) -> None:
+    incident = taught(told, tmp_path, BUSY + "[2026-11-29 20:15:30 TP0] tenant quota exhausted, leaving\n" + BUSY)
+    assert incident.status is Status.DEGRADED
+    assert incident.verdict.signature == "house.tenant-quota"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[2026-11-29 20:15:30] Receive: obj=GenerateReqInput(rid="r1", text="what means: tenant quota exhausted?")\n',
+        '{"messages": [{"role": "user", "content": "what means: tenant quota exhausted?"}]}\n',
+        "[2026-11-29 20:15:30] Received request cmpl-1: <|im_start|>user what means: tenant quota exhausted?\n",
+    ],
+)
+def test_a_taught_text_in_a_prompt_is_nobodys_failure(told: Told, tmp_path: Path, line: str) -> None:
+    assert taught(told, tmp_path, BUSY + line).status is Status.HEALTHY
+
+
+@pytest.mark.parametrize("role", ["advice", "confirmation"])
+def test_taught_advice_is_no_failure(told: Told, tmp_path: Path, role: str) -> None:
+    incident = taught(told, tmp_path, BUSY + "[2026-11-29 20:15:30 TP0] tenant quota exhausted, leaving\n", role)
+    assert incident.status is Status.HEALTHY
+
+
+def test_a_crash_before_a_taught_line_stays_the_first_failure(told: Told, tmp_path: Path) -> None:
+    crash = 'Traceback (most recent call last):\n  File "/srv/job/train.py", line 7, in <module>\n    rows["a"]\nKeyError: \'a\'\n'
+    incident = taught(told, tmp_path, BUSY + crash + "tenant quota exhausted, leaving\n")
+    assert incident.primary is not None and incident.primary.type == "KeyError"
