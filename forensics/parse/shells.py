@@ -98,6 +98,13 @@ _TABLE = Table(
         Row("CrashLoopBackOff", EventKind.LAUNCHER, fields={"what": "crash_loop", "by": "kubernetes"}),
         Row("ImagePullBackOff", EventKind.LAUNCHER, fields={"what": "image_pull", "by": "kubernetes"}),
         Row("Liveness probe failed", EventKind.LAUNCHER, fields={"what": "liveness", "by": "kubernetes"}),
+        Row(
+            " probe, will be restarted",
+            EventKind.LAUNCHER,
+            r"(?P<message>Container (?P<container>[\w.-]{1,253}) failed (?P<probe>liveness|startup) probe, will be restarted)",
+            type="SIGTERM",
+            fields={"what": "probe_killed", "by": "kubernetes"},
+        ),
         Row("Pod was evicted", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "evicted", "by": "kubernetes"}),
         Row(
             "Preempted by ",

@@ -5,15 +5,33 @@ COLLECTIVE_STATE, COMMUNICATION and MESSAGE events. Samples:
     F1129 20:15:45.1 811 rendezvous.cc:127] Termination timeout for `AllReduce` of 40 seconds exceeded. Exiting to ensure a consistent program state. Expected 8 threads to join the rendezvous, but only 7 of them arrived on time.
     -> COLLECTIVE_STATE fields {"what": "rendezvous", "operation": "AllReduce", "expected": 8, "arrived": 7, "seconds": 40}
     Execution of replica 0 failed: INTERNAL: Failed to launch CUDA kernel     -> MESSAGE level ERROR fields {"replica": 0}
-    /job:jax_worker/replica:0/task:3 heartbeat timeout. …                       -> COMMUNICATION fields {"what": "coordination", "task": 3}
+    /job:jax_worker/replica:0/task:3 heartbeat timeout. …    -> COMMUNICATION rank "task 3", fields {"what": "coordination", "task": 3}
+    The following tasks are unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:5        -> the same, of task 5
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
+from forensics.model.source import Rank, Span
+from forensics.parse.reading import Lazy
 from forensics.parse.rows import Row, Table
+
+#: so many tasks are read below the line that calls them unhealthy
+_MOST_TASKS = 16
+_NAMED = Lazy(r"^\s*(?P<name>/job:[\w.-]{1,80}/replica:\d{1,6}/task:(?P<task>\d{1,6}))\s*$")
+_INLINE = Lazy(r"(/job:[\w.-]{1,80}/replica:\d{1,6}/task:(\d{1,6}))\b")
+_LISTS = "(stopped sending heartbeats)"
+
+
+def _task(number: int) -> Rank:
+    """A process of the job, as the coordination service calls it."""
+    return Rank(f"task {number}", number)
+
 
 _TABLE = Table(
     "xla",
@@ -42,18 +60,21 @@ _TABLE = Table(
             EventKind.COMMUNICATION,
             r"(?P<message>Terminating process because the JAX distributed service detected fatal errors.*)$",
             fields={"what": "coordination"},
+            after=_MOST_TASKS,
         ),
         Row(
             "heartbeat timeout",
             EventKind.COMMUNICATION,
-            r"(?P<message>[^\n]{0,200}task:(?P<task>\d+)[^\n]{0,80}heartbeat timeout.*)$",
+            r"(?P<message>[^\n]{0,200}task:(?P<task>\d{1,6})[^\n]{0,80}heartbeat timeout.*)$",
             fields={"what": "coordination"},
+            who=lambda groups, _: _task(int(groups["task"] or 0)),
         ),
         Row(
             "tasks are unhealthy",
             EventKind.COMMUNICATION,
             r"(?P<message>The following tasks are unhealthy.*)$",
             fields={"what": "coordination"},
+            after=_MOST_TASKS,
         ),
         Row(
             "Shutdown barrier in coordination service has failed",
@@ -78,4 +99,32 @@ ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
 
 def parse(intake: Intake) -> list[Event]:
     """Events of XLA's run time, alike ones folded."""
-    return _TABLE.read(intake)
+    events = _TABLE.read(intake)
+    if not any(_LISTS in event.message for event in events):
+        return events
+    places = {(line.source, line.number): index for index, line in enumerate(intake.lines)}
+    return [_with_tasks(event, intake, places) if _LISTS in event.message else event for event in events]
+
+
+def _with_tasks(event: Event, intake: Intake, places: Mapping[tuple[int, int], int]) -> Event:
+    """A line that calls tasks unhealthy, with the list below it; where it is one task, the line is about that one."""
+    found = list(_INLINE.findall(event.message))[:_MOST_TASKS]
+    last = event.span.last_line
+    index = places.get((event.span.source, event.span.first_line))
+    for line in intake.lines[index + 1 : index + 1 + _MOST_TASKS] if index is not None and not found else ():
+        match = _NAMED.search(line.text) if line.source == event.span.source else None
+        if match is None:
+            break
+        found.append((match["name"], match["task"]))
+        last = max(last, line.number)
+    if not found:
+        return event
+    numbers = tuple(dict.fromkeys(int(number) for _, number in found))
+    listed = "" if found[0][0] in event.message else "".join(f"\n{name}" for name, _ in found)
+    return replace(
+        event,
+        message=event.message.rstrip() + listed,
+        span=Span(event.span.source, event.span.first_line, last),
+        rank=_task(numbers[0]) if len(numbers) == 1 else event.rank,
+        fields={**event.fields, "tasks": numbers},
+    )

@@ -38,7 +38,15 @@ _HARD = Pattern(
 ENGINE_GONE = frozenset(("cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
 
 #: a scheduler's word that it ended the job itself
-_ENDED = pattern_of(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled|[Ww]all(?:time|clock) |TERM_|enforced h_rt")
+_ENDED = pattern_of(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled|probe, will be restarted|[Ww]all(?:time|clock) |TERM_|enforced h_rt")
+
+#: what an engine's own watchdog says before it kills the engine's processes
+_WATCHDOG = Pattern(r"^(?:\w{1,40} )?[Ww]atchdog timeout \(|^Hang detected on rank \d{1,6} in PyExecutor")
+#: a watchdog that was told only to report
+_SOFT = pattern_of(r"\bself\.soft=True")
+#: lines that are asked whether an engine worked again
+_MOST_LINES = 5_000
+_KILL = ("SIGKILL", "exit -9", "exit 137")
 
 
 @draft

@@ -147,6 +147,8 @@ def _behind_the_dead(seen: list[Sighting], order: Order) -> None:
         return
     first = min(dead)
     for sighting in seen:
-        if _loose(sighting) and order.key(sighting.span, sighting.time) > first:
+        said = sighting.events[0].fields
+        names = said.get("what") == "coordination" and ("task" in said or "tasks" in said)
+        if _loose(sighting) and not names and order.key(sighting.span, sighting.time) > first:
             sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "behind-the-dead"
             sighting.role_why = "printed after another process had been seen dead"
