@@ -276,7 +276,8 @@ class Verdict:
 
 @record
 class RankRow:
-    """One line of the ranks strip. outcome: a CausalRole word, "ok", "waiting", "missing", "silent"."""
+    """One line of the ranks strip. outcome: a CausalRole word, "ok", "waiting", "missing", "silent", "unobserved" (the
+    job failed, and nothing says what became of this rank)."""
 
     rank: Rank
     outcome: str

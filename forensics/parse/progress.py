@@ -48,6 +48,7 @@ _FORMS: tuple[tuple[str, str, Lazy], ...] = (
         "train_step",
         Lazy(r"(?:^|[\s\[(|])Iter(?:ation)?[ :=#]{1,3}(?P<step>\d{1,9})(?:\s?/\s?(?P<total>\d{1,9}))?\b"),
     ),
+    ("iter = ", "decode", Lazy(r"(?:^|\s)iter = (?P<step>\d{1,9}), .{0,40}\bglobal_rank = \d")),
     ("iter ", "train_step", Lazy(r"(?:^|[\s\[(|])iter (?P<step>\d{1,9})[:,]")),
     (
         "Epoch",

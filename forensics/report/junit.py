@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from forensics.report import contract
 from forensics.report.text import visible
 
-_GOOD = frozenset({"ok", "silent"})
+_GOOD = frozenset({"ok", "silent", "unobserved"})
 
 
 def write(report: contract.Report, redactor: Any = None) -> str:

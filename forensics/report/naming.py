@@ -24,6 +24,7 @@ ROLES: dict[str, tuple[str, str]] = {
     "teardown": ("·", "was torn down"),
     "unknown": ("~", "failed, role unclear"),
     "silent": ("-", "fell silent"),
+    "unobserved": ("-", "how it ended is not known"),
     "ok": ("✓", "did not fail"),
 }
 

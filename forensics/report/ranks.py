@@ -13,7 +13,7 @@ from forensics.report.blocks import Cell, Lane, Mark, Section, Strip, Timeline
 from forensics.report.naming import ROLES, Names
 from forensics.report.text import clock_time, one_line
 
-_MOST_BLAMED = ("initiating", "missing", "same", "unknown", "cascade", "waiting", "silent", "teardown", "ok")
+_MOST_BLAMED = ("initiating", "missing", "same", "unknown", "cascade", "waiting", "silent", "unobserved", "teardown", "ok")
 
 
 def ranks(incident: Incident, names: Names) -> Section | None:

@@ -61,6 +61,7 @@ class Row(NamedTuple):
     owners: frozenset[str]
     phases: frozenset[str]
     needs_device: bool
+    innermost: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -82,6 +83,7 @@ def _rows() -> tuple[Row, ...]:
             frozenset(row.get("owners", ())),
             frozenset(row.get("phases", ())),
             bool(row.get("needs_device")),
+            frozenset(row.get("innermost", ())),
         )
         for row, words in zip(rows, needles, strict=True)
     )
@@ -208,6 +210,8 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         ):
             continue
         if row.owners and (owner is None or owner.value not in row.owners):
+            continue
+        if row.innermost and not (first.frames and owner_of(first.frames[-1]).value in row.innermost):
             continue
         if row.phases and phase not in row.phases:
             continue

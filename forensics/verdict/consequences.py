@@ -12,19 +12,21 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from forensics.callpath import owner_of
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_table
 from forensics.ingest.pattern import Pattern
-from forensics.model.verdict import CausalRole, Finding, SignatureRole
+from forensics.model.verdict import CausalRole, Finding, Owner, SignatureRole
 from forensics.verdict.sighting import Sighting
 
 _LOOKED_AT = 4_000
+_CONNECTION = Pattern(r"^(?:ConnectionError|Connection(?:Reset|Aborted|Refused)Error)$")
 
 
 class Consequence(NamedTuple):
     """One row. conditional: a consequence only while something else explains it; absent: where nothing does, the cause is outside
-    the log; inner: finds the exception in a wrapper's text."""
+    the log; inner: finds the exception in a wrapper's text; of_user: fits what the user's own code raises too."""
 
     id: str
     role: CausalRole
@@ -38,6 +40,7 @@ class Consequence(NamedTuple):
     kinds: frozenset[str]
     vanished: bool
     absent: bool
+    of_user: bool
 
 
 _KEYS = ("type", "message", "heading", "function")
@@ -65,6 +68,7 @@ def _rows() -> tuple[Consequence, ...]:
             frozenset(row.get("kinds", ())),
             bool(row.get("vanished")),
             bool(row.get("absent")),
+            bool(row.get("of_user", True)),
         )
         for row, words in zip(rows, needles, strict=True)
     )
@@ -73,6 +77,8 @@ def _rows() -> tuple[Consequence, ...]:
 def _fits(row: Consequence, seen: Sighting) -> bool:
     """True where a row fits what was raised last and, in a chain, the innermost too: a wrapper around a real cause is none."""
     if row.kinds and seen.kind not in row.kinds:
+        return False
+    if not row.of_user and own_connection(seen):
         return False
     if row.heading and not row.heading.search(seen.heading[:_LOOKED_AT]):
         return False
@@ -87,6 +93,13 @@ def _fits(row: Consequence, seen: Sighting) -> bool:
         if not any(row.function.search(frame.function.rsplit(".", 1)[-1]) for frame in frames):
             return False
     return True
+
+
+def own_connection(seen: Sighting) -> bool:
+    """True for a broken connection that the user's own code raises: to a data service, say, and not to the job's processes."""
+    if seen.kind != "python" or not seen.frames or _CONNECTION.search(seen.root_type or "") is None:
+        return False
+    return owner_of(seen.frames[-1]) is Owner.USER
 
 
 def _wraps_a_cause(seen: Sighting) -> bool:
@@ -131,7 +144,7 @@ def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
             seen.role, seen.role_why, seen.rule = row.role, row.why, row.id
             seen.conditional, seen.inner, seen.outside = row.conditional, inner, row.absent or not row.conditional
             return
-    for finding in cascades:
+    for finding in () if own_connection(seen) else cascades:
         if _about(finding, seen) and not _wraps_a_cause(seen):
             seen.role, seen.role_why, seen.rule = CausalRole.CASCADE, finding.title, finding.id
             seen.conditional = seen.outside = True

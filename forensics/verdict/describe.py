@@ -18,6 +18,8 @@ from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
 _MOST_EVIDENCE = 4
+#: lifecycle words of a job that is past its start; a prefill may be its warm-up
+_WORK = frozenset(("decode", "train_step", "ready"))
 
 
 def describe(
@@ -82,14 +84,22 @@ def _blocking(facts: Facts) -> bool:
 
 
 def _lifecycle_before(first: Sighting, events: Sequence[Event]) -> list[Event]:
-    """events: the lifecycle events of the run."""
-    return [
-        e
-        for e in events
-        if e.span.source == first.span.source
-        and e.span.first_line < first.span.first_line
-        and (not e.stream or not first.stream or e.stream == first.stream or e.rank is None)
-    ]
+    """events: the lifecycle events of the run. Of other writers of the job only their work counts: where one rank decodes or
+    trains, none is starting any more."""
+    found: list[tuple[int, Event]] = []
+    for event in events:
+        if event.span.source != first.span.source:
+            continue
+        line = event.span.first_line
+        if not event.stream or not first.stream or event.stream == first.stream or event.rank is None:
+            if line < first.span.first_line:
+                found.append((line, event))
+        elif event.fields.get("phase") in _WORK:
+            begun = event.fields.get("first_line")  # the event stands at the writer's last line of this work
+            line = line if line < first.span.first_line or not isinstance(begun, int) else begun
+            if line < first.span.first_line:
+                found.append((line, event))
+    return [event for _, event in sorted(found, key=lambda one: one[0])]
 
 
 def _evidence(group: Group, quotes: Quotes) -> tuple[Evidence, ...]:

@@ -34,6 +34,7 @@ from forensics.verdict.order import Order
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
 from forensics.verdict.runs import Analysis, analyse, choose
+from forensics.verdict.watchdogs import with_quiet_rank
 
 _MOST_FAILURES = 200
 #: what torch adds below every CUDA error: the error itself may stand above the log's first line
@@ -139,8 +140,9 @@ def _incident(
             chosen.exits,
             _of_hang(chosen, quotes),
         )
+        verdict = with_quiet_rank(verdict, chosen.cast, chosen.hang, intake.activity)
         verdict = with_launchers_word(
-            verdict, chosen.run.events, chosen.cast, chosen.hang is not None, intake.sources, quotes
+            verdict, chosen.run.events, chosen.cast, chosen.hang is not None, intake.sources, quotes, status is Status.DEGRADED
         )
     others = tuple(_other(one, quotes) for one in analyses if one is not chosen and one.failed)
     return Incident(
@@ -152,9 +154,9 @@ def _incident(
         collective=chosen.hang.collective if chosen.hang is not None and primary is not None else None,
         hardware=hardware.rows(events, quotes),
         facts=facts,
-        ranks=strip(intake.activity, chosen.cast, chosen.hang)
+        ranks=strip(intake.activity, chosen.cast, chosen.hang, status)
         if primary is not None
-        else strip(intake.activity, chosen.nobody, None),
+        else strip(intake.activity, chosen.nobody, None, Status.HEALTHY),
         others=(*others, *chosen.handled),
         findings=tuple(findings),
         coverage=_coverage(intake, events),

@@ -12,11 +12,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from forensics.ingest.pattern import Pattern
-from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.event import Event, ProcessExit
 from forensics.model.record import replace
 from forensics.model.source import Evidence, LogSource, Rank, Span
 from forensics.model.verdict import CausalRole, Verdict
+from forensics.verdict.outcome import aftermath
 from forensics.verdict.quotes import Quotes
+from forensics.verdict.restarts import restarts_of
 from forensics.verdict.roles import Cast
 
 #: torchrun keeps each attempt's output in a folder of its own
@@ -24,12 +26,24 @@ _FOLDER = Pattern(r"(?:^|[/\\!])attempt_(\d{1,3})[/\\]")
 
 
 def with_launchers_word(
-    verdict: Verdict, events: Sequence[Event], cast: Cast, hung: bool, sources: Sequence[LogSource], quotes: Quotes
+    verdict: Verdict,
+    events: Sequence[Event],
+    cast: Cast,
+    hung: bool,
+    sources: Sequence[LogSource],
+    quotes: Quotes,
+    went_on: bool = False,
 ) -> Verdict:
-    """The verdict with what restarts and the launcher's summary say of it. hung: a rank is blamed for what did not come."""
+    """The verdict with what restarts and the launcher's summary say of it. hung: a rank is blamed for what did not come;
+    went_on: the job got over the failure."""
     told: list[str] = []
     proof: list[Evidence] = []
-    for found in (_attempts(events, cast, sources, quotes), _other_root(verdict, events, cast, hung, quotes)):
+    words = (
+        _attempts(events, cast, sources, quotes),
+        _recovery(events, quotes) if went_on else None,
+        _other_root(verdict, events, cast, hung, quotes),
+    )
+    for found in words:
         if found is not None:
             told.append(found[0])
             proof += found[1]
@@ -46,7 +60,7 @@ def _attempts(
     events: Sequence[Event], cast: Cast, sources: Sequence[LogSource], quotes: Quotes
 ) -> tuple[str, list[Evidence]] | None:
     """In how many attempts the failure came back."""
-    restarts = [e for e in events if e.kind is EventKind.LAUNCHER and e.fields.get("what") == "restart"]
+    restarts = restarts_of(events)
     lines: dict[int, list[int]] = {}
     for event in restarts:
         lines.setdefault(event.span.source, []).append(event.span.first_line)
@@ -69,6 +83,17 @@ def _attempts(
     if len(failed) > 1:
         return f"The same failure in {len(failed)} of {count} attempts.", proof
     return f"Only attempt {next(iter(failed)) + 1} of {count} failed this way.", proof
+
+
+def _recovery(events: Sequence[Event], quotes: Quotes) -> tuple[str, list[Evidence]] | None:
+    """That the job got over it: what it did after the last restart."""
+    restarts = restarts_of(events)
+    if not restarts:
+        return None
+    later = aftermath(quotes, restarts[-1].span)
+    proof = [quotes.of(later.first_work, "the job at work again")] if later.first_work is not None else []
+    how = "and it ended in order" if later.ended else "and it was at work again"
+    return f"The job recovered: the launcher started the workers again, {how}.", proof
 
 
 def _other_root(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.source import LogLine, Rank, RankActivity
-from forensics.model.verdict import CausalRole, RankRow
+from forensics.model.verdict import CausalRole, RankRow, Status
 from forensics.verdict.hang import Hang
 from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
@@ -25,7 +25,7 @@ _IS = Pattern(
 
 _MOST_LINES = 5_000
 #: of several things said of one rank, the first counts
-_LOUD = ("missing", "initiating", "waiting", "same", "cascade", "unknown", "teardown", "ok", "silent")
+_LOUD = ("missing", "initiating", "waiting", "same", "cascade", "unknown", "teardown", "ok", "silent", "unobserved")
 
 _WEIGHT = {
     CausalRole.INITIATING: 5,
@@ -36,8 +36,8 @@ _WEIGHT = {
 }
 
 
-def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tuple[RankRow, ...]:
-    """One row for each rank that was seen, by number, then by label."""
+def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None, status: Status) -> tuple[RankRow, ...]:
+    """One row for each rank that was seen, by number, then by label. status: of the run; it says what became of the others."""
     seen: dict[tuple[str, str | None], Rank] = {a.rank.key: a.rank for a in activity}
     acts = {a.rank.key: a for a in activity}
     outcome: dict[tuple[str, str | None], CausalRole] = {}
@@ -57,8 +57,11 @@ def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None) -> tu
         if hang.culprit is not None:
             seen.setdefault(hang.culprit.key, hang.culprit)
             words[hang.culprit.key] = "missing" if hang.collective.missing else "initiating"
-    failed = bool(words)
-    rows = [RankRow(rank, words.get(key, "silent" if failed else "ok"), acts.get(key)) for key, rank in seen.items()]
+    if status in (Status.HEALTHY, Status.DEGRADED):
+        others = "ok"
+    else:  # a failure that names no rank says of none that it did not fail
+        others = "silent" if words else "unobserved"
+    rows = [RankRow(rank, words.get(key, others), acts.get(key)) for key, rank in seen.items()]
     rows = _one_each(rows)
     rows.sort(key=lambda row: (row.rank.number is None, row.rank.number or 0, row.rank.label))
     return tuple(rows)

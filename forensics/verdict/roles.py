@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
+from forensics.model.source import Span
 from forensics.model.verdict import CausalRole
 from forensics.verdict.fold import Group, plain
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught
+from forensics.verdict.outcome import aftermath, caught, is_work
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
 _COMMUNICATES = Pattern(
     r"[RN]CCL|[rn]ccl|[Gg]loo|TCPStore|c10d|collective|DistBackendError|DistStoreError|DistNetworkError|[Cc]onnection|socket"
-    r"|[Bb]arrier|allreduce|all_reduce|[Ww]atchdog|timed out|Timeout"
+    r"|[Bb]arrier|allreduce|all_reduce|[Ww]atchdog|timed out|Timeout|DeepEP"
 )
 _DEADLY = Pattern(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|134|-7|135)$")
 
@@ -38,7 +39,9 @@ _HARD = Pattern(
 ENGINE_GONE = frozenset(("cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
 
 #: a scheduler's word that it ended the job itself
-_ENDED = pattern_of(r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled|probe, will be restarted|[Ww]all(?:time|clock) |TERM_|enforced h_rt")
+_ENDED = pattern_of(
+    r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled|probe, will be restarted|[Ww]all(?:time|clock) |TERM_|enforced h_rt"
+)
 
 #: what an engine's own watchdog says before it kills the engine's processes
 _WATCHDOG = Pattern(r"^(?:\w{1,40} )?[Ww]atchdog timeout \(|^Hang detected on rank \d{1,6} in PyExecutor")
@@ -96,6 +99,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     deadly = [
         g for g in exits if (g.first.type and _DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])
     ]
+    hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
     conditional = [g for g in ordered if g.first.conditional]
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
     wrapped = [g for g in conditional if g.first.inner is not None]
@@ -116,7 +120,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     aborted = [g for g in own if g.first.rule == "cascade.abort-after" and g.first.kind in ("fatal_signal", "native")]
     if aborted and deadly and ordered.index(deadly[0]) < ordered.index(aborted[0]):
         aborted = []
-    classes = (hard, wrapped, aborted if deadly else [], deadly, cascades, printed, own, warned, gone, seen_dead, conditional, torn)
+    classes = (hard, wrapped, aborted if deadly else [], hung, deadly, cascades, printed, own, warned, gone, seen_dead, conditional, torn)
     for choice in classes:
         if choice:
             first = choice[0].first
@@ -126,6 +130,36 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
         if choice:
             return choice[0], choice[0].first.outside or choice[0].first.role is not None
     return None, False
+
+
+def _ended_by_watchdog(
+    printed: Sequence[Group], deadly: Sequence[Group], ordered: Sequence[Group], quotes: Quotes
+) -> list[Group]:
+    """The watchdog's words where the first deadly exit is the kill that follows them: the watchdog ends its own process tree."""
+    if not deadly or deadly[0].first.type not in _KILL or _ENDED.search(deadly[0].first.message[:1_000]):
+        return []
+    kill = deadly[0]
+    found = []
+    for group in ordered[: ordered.index(kill)]:
+        if group not in printed or not is_watchdog(group):
+            continue
+        if any(_SOFT.search(event.message) for member in group.members for event in member.events):
+            continue
+        last = max((m.span for m in group.members), key=lambda span: (span.source, span.last_line))
+        if not _worked_between(last, kill.first, quotes):
+            found.append(group)
+    return found
+
+
+def _worked_between(span: Span, kill: Sighting, quotes: Quotes) -> bool:
+    """True where an engine worked again before it was killed; a front end answers health checks also while its engine hangs."""
+    later = [line for line in quotes.after(span)[:_MOST_LINES] if line.source != kill.span.source or line.number < kill.span.first_line]
+    return sum(is_work(line) and '" 200' not in line.text[:2_000] for line in later) >= 2
+
+
+def is_watchdog(group: Group) -> bool:
+    """True for what an engine's watchdog says when its engine made no progress."""
+    return any(_WATCHDOG.search(text) for text in (*group.first.texts[:2], *(e.message for e in group.first.events[:4])))
 
 
 def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:

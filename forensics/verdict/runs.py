@@ -24,11 +24,12 @@ from forensics.verdict.order import Order
 from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
+from forensics.verdict.restarts import recovered
 from forensics.verdict.roles import ENGINE_GONE, Cast, assign
 from forensics.verdict.secondary import subordinate
 from forensics.verdict.sighting import Sighting, sight
-from forensics.verdict.unreported import of_hang
 from forensics.verdict.taught import teach
+from forensics.verdict.unreported import of_hang
 
 _UNKNOWN = Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
 #: categories whose loudest rank is a victim: only a culprit is named
@@ -86,6 +87,8 @@ def analyse(
     if primary is None:
         return _healthy(run, cast, findings, intake, quotes)
     calm = _survived(primary, cast, intake, quotes)
+    if calm is None and recovered(run.events, [m for g in groups for m in g.members], quotes):
+        calm = Status.DEGRADED
     if calm is Status.HEALTHY:
         return _healthy(run, cast, findings, intake, quotes)
     from forensics.callpath import phase_of
@@ -274,6 +277,8 @@ def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
     last = failed[-1]
     for earlier in failed[:-1]:
         if _repeats(last, earlier):
+            if earlier.status is Status.DEGRADED:  # it came back, and the job ended of it
+                earlier.status = last.status
             return earlier
     return last
 

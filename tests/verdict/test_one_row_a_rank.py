@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from forensics.model.source import Rank, RankActivity
+from forensics.model.verdict import Status
 from forensics.verdict.ranks import strip
 from forensics.verdict.roles import Cast
 
+from .conftest import Told
+
 
 def names(*ranks: Rank) -> list[str]:
-    rows = strip([RankActivity(rank, 1.0, 2.0, 1) for rank in ranks], Cast([], None), None)
+    rows = strip([RankActivity(rank, 1.0, 2.0, 1) for rank in ranks], Cast([], None), None, Status.HEALTHY)
     return [row.rank.label for row in rows]
 
 
@@ -30,3 +33,12 @@ def test_a_local_rank_gets_its_number_by_its_pid() -> None:
 
 def test_one_number_on_two_hosts_is_two_processes() -> None:
     assert len(names(Rank("rank 0", 0, node="a"), Rank("rank 0", 0, node="b"))) == 2
+
+
+def test_a_failure_without_a_rank_says_of_none_that_it_did_not_fail(told: Told) -> None:
+    steps = "".join(f"{n % 4}: step {n} loss 2.50\n" for n in range(16))
+    fault = "Memory access fault by GPU node-3 (Agent handle: 0x55aa) on address 0x7f00000. Reason: Unknown.\nAborted (core dumped)\n"
+    assert {row.outcome for row in told(steps + fault).ranks} == {"unobserved"}
+    assert {row.outcome for row in told(steps).ranks} == {"ok"}
+    own = "1: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    assert {row.outcome for row in told(steps + own).ranks if row.rank.number != 1} == {"silent"}

@@ -36,7 +36,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"FATAL", after=12, owner="python"),
     Anchor(b"CRITICAL", after=12, owner="python"),
     Anchor(b"KeyboardInterrupt", after=2, owner="python"),
-    Anchor(b"Watchdog timeout", after=2, owner="python"),
+    Anchor(b"atchdog timeout", after=2, owner="python"),
     Anchor(b' (active): "', before=4, after=200, owner="python"),
     Anchor(b' (active+gil): "', before=4, after=200, owner="python"),
     Anchor(b' (idle): "', before=4, after=200, owner="python"),

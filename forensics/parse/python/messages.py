@@ -38,7 +38,7 @@ _HINTS = (
     "ERROR",
     "FATAL",
     "CRITICAL",
-    "Watchdog timeout",
+    "atchdog timeout",
     "atal: ",
     "SystemExit",
 )
@@ -72,7 +72,7 @@ _TOLD = Pattern(
 _BROKEN = Pattern(r"^[\w.]{0,80}(?:Error|Exception): (?:CUDA|HIP) (?:out of memory\. Tried|error: )")
 _PHRASES = Pattern(
     r"^(?:[\w./-]{1,120}: )?(?:fatal )?error: (?!0\b)\S|^(?:FATAL|CRITICAL)\b(?: ERROR)?[: ]|^ERROR\b[: ]"
-    r"|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b"
+    r"|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b|^\w{1,40} watchdog timeout \(self\."
     r"|^[\w./-]{1,200}\(\d{1,7}\): (?:fatal )?error(?: #\d+)?: ",
 )
 

@@ -1,0 +1,98 @@
+"""An engine's watchdog, and the kill that it ends its processes with."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.model.verdict import Category, CausalRole, Incident, Status
+
+from .conftest import Told
+
+WORK = "".join(
+    f"[2026-05-06 11:00:{n:02} TP{n % 4}] Decode batch. #running-req: 4, #token: {900 + n}, token usage: 0.05, gen throughput (token/s): 88.10, #queue-req: 0\n"
+    for n in range(24)
+)
+KILLED = "Killed\n"
+
+
+def watchdog(*ranks: int, soft: bool = False, clock: str = "11:06:00") -> str:
+    return "".join(
+        f"[2026-05-06 {clock} TP{n}] Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft={soft})\n" for n in ranks
+    )
+
+
+def kill_of(incident: Incident) -> CausalRole:
+    return next(f.role for f in incident.failures if f.type == "SIGKILL")
+
+
+@pytest.mark.parametrize("kill", ["", KILLED, "run.sh: line 9:  4100 Killed                  python -m serve\n"])
+def test_the_kill_behind_a_watchdog_is_its_own(told: Told, kill: str) -> None:
+    incident = told(WORK + watchdog(0, 1, 3) + kill)
+    assert incident.status is Status.HUNG and incident.verdict.category is Category.HANG_OR_WATCHDOG
+    assert incident.verdict.rank is None
+    assert "3 of 4 ranks report it; TP2 does not" in incident.verdict.explanation
+    if kill:
+        checks = 'INFO:     10.0.0.9:4000 - "GET /health HTTP/1.1" 200 OK\n' * 3
+        assert told(WORK + watchdog(0, 1, 3) + checks + kill).status is Status.HUNG
+        assert kill_of(incident) is CausalRole.CASCADE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WORK + KILLED,
+        WORK + KILLED + watchdog(0, 1, 3),
+        WORK + watchdog(0, 1, 3, soft=True) + KILLED,
+        WORK + watchdog(0, 1, 3) + WORK.replace(" 11:00:", " 11:09:") + KILLED,
+    ],
+    ids=["alone", "before", "only reports", "went on"],
+)
+def test_another_kill_is_the_failure(told: Told, text: str) -> None:
+    incident = told(text)
+    assert incident.status is Status.KILLED and incident.primary is not None and incident.primary.type == "SIGKILL"
+
+
+def test_the_kernels_word_beats_the_watchdogs(told: Told) -> None:
+    oom = "[88123.4] Out of memory: Killed process 4100 (python) total-vm:90000000kB, anon-rss:60000000kB, file-rss:0kB\n"
+    assert told(WORK + watchdog(0, 1, 3) + oom).verdict.category is Category.OOM_HOST
+
+
+def test_where_all_or_few_report_nobody_is_pointed_at(told: Told) -> None:
+    for ranks in ((0, 1, 2, 3), (0,), (0, 1)):
+        assert "look there first" not in told(WORK + watchdog(*ranks)).verdict.explanation
+
+
+HANG = "".join(f"[05/06/2026-11:08:00] [TRT-LLM] [RANK {n}] [E] Hang detected on rank {n} in PyExecutor.\n" for n in range(2))
+START = "[05/06/2026-11:00:00] [TRT-LLM] [RANK {0}] [I] TensorRT-LLM version: 1.2.0\n"
+BEGIN = START.format(0) + START.format(1)
+ITERATIONS = "".join(
+    f"[05/06/2026-11:01:{n:02}] [TRT-LLM] [RANK 0] [I] iter = {n}, global_rank = 0, rank = 0, host_step_time = 9.0ms\n" for n in range(30)
+)
+
+
+def phase(incident: Incident) -> str | None:
+    assert incident.primary is not None
+    return incident.primary.phase
+
+
+def test_iterations_of_a_rank_are_past_the_start(told: Told) -> None:
+    assert phase(told(BEGIN + ITERATIONS + HANG)) == "decode"
+    assert phase(told(BEGIN + HANG)) == "startup"
+
+
+FULL = (
+    "[2026-05-06 11:02:00 TP2] Scheduler hit an exception: Traceback (most recent call last):\n"
+    '  File "/opt/serve/python/sglang/srt/managers/scheduler.py", line 900, in event_loop_overlap\n    result = self.run_batch(batch)\n'
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.25 GiB. GPU 2 has a total capacity of 79.10 GiB of which 1.00 GiB is free.\n\n"
+)
+ARGS = "[2026-05-06 10:59:00] server_args=ServerArgs(model_path='/m/x', tp_size=4)\n"
+
+
+def test_work_of_another_rank_counts_too(told: Told) -> None:
+    first = "".join(line for line in WORK.splitlines(keepends=True) if " TP0]" in line)
+    assert phase(told(ARGS + first + FULL)) == "decode"
+    assert phase(told(ARGS + first + FULL + first.replace(" 11:00:", " 11:03:"))) == "decode"
+
+
+def test_work_behind_the_failure_does_not(told: Told) -> None:
+    assert phase(told(ARGS + FULL)) == phase(told(ARGS + FULL + WORK.replace(" 11:00:", " 11:03:"))) != "decode"
