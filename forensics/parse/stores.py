@@ -143,7 +143,11 @@ _TABLE = Table(
             "timeout, channel",
             r"(?P<message>(?:DeepEP )?(?P<operation>[\w ()/-]{1,60}?) ?timeout, channel.*)$",
         ),
-        _row("deepep", "DeepEP timeout", r"(?P<message>DeepEP timeout.*)$"),
+        _row(
+            "deepep",
+            "DeepEP timeout",
+            r"(?P<message>DeepEP timeout(?: for (?P<operation>\w{1,20}))?(?:[^\n]{0,80}?\brank[ :=]{1,3}(?P<waits>\d{1,6}))?(?:[^\n]{0,200}?\bsrc_rank[ :=]{1,3}(?P<awaited>\d{1,6}))?.*)$",
+        ),
         _row("deepep", "DeepEP error", r"(?P<message>DeepEP error.*)$"),
         _row("bootstrap", "Error fetching prefill parallel info from bootstrap", "", "ERROR"),
         _row("mooncake", "Failed to open segment", "", "ERROR"),

@@ -16,7 +16,7 @@ from forensics.model.record import record
 from forensics.model.source import Rank, RankActivity
 from forensics.model.verdict import CollectiveVerdict, Confidence, Suspect
 from forensics.verdict.recorder import of_dumps
-from forensics.verdict.waiting import GroupState, Named, majority, of_events, rank_of
+from forensics.verdict.waiting import GroupState, Named, awaited, majority, of_events, rank_of, waits_for_peer
 
 
 @record
@@ -46,18 +46,19 @@ def explain_hang(events: Sequence[Event], activity: Sequence[RankActivity], worl
         for number, state in group.ranks.items():
             known.setdefault(number, state.rank)
     recorded = of_dumps(events, known)
-    if not timeouts and not reports and not any(g.waiting for g in groups) and recorded is None:
+    peers = waits_for_peer(events)
+    if not timeouts and not reports and not peers and not any(g.waiting for g in groups) and recorded is None:
         return None
     stuck = [g for g in groups if g.waiting] or groups
     told = _first_stuck(stuck)
-    named = _named_by_report(reports, known)
+    named = _named_by_report(reports, known) or awaited(peers, known)
     if named is None and told is not None:
         named = _absent(told, groups, known) or _different(told, known) or _silent(told, known, world_size)
     if recorded is not None:
         told = _completed(recorded[0], told)
         if recorded[1] is not None and (recorded[1].culprit is not None or named is None or named.culprit is None):
             named = recorded[1]
-    return _told(told, named, timeouts, reports, known)
+    return _told(told, named, timeouts, [*reports, *peers], known)
 
 
 def _completed(recorded: GroupState, told: GroupState | None) -> GroupState:
@@ -301,12 +302,16 @@ def _told(
             ),
             None,
         )
-        sample = found if isinstance(found, Collective) else Collective()
+        printed = next((e.fields["operation"] for e in reports if "awaited" in e.fields and e.fields.get("operation")), None)
+        sample = found if isinstance(found, Collective) else Collective(op=f"DeepEP {printed}" if printed else None)
     waiting = {s.rank.key: s.rank for s in (group.waiting if group else ())}
     for event in timeouts:
         if event.rank is not None and (group is None or not waiting):
             waiting.setdefault(event.rank.key, event.rank)
     for event in reports:
+        if isinstance(event.fields.get("waits"), int):
+            own = rank_of(event.fields["waits"], known)
+            waiting.setdefault(own.key, own)
         for row in event.fields.get("timeouts", ()):
             if isinstance(row, Mapping) and isinstance(row.get("rank"), int):
                 rank = rank_of(row["rank"], known)

@@ -15,6 +15,7 @@ from forensics.verdict.join_device import (
     join_aborts,
     join_asserts,
     join_compilers,
+    join_complaints,
     join_device_errors,
     join_dumps,
     join_signals,
@@ -35,6 +36,7 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     _explain_interrupts(kept)
     kept = join_asserts(kept)
     kept = join_device_errors(kept)
+    kept = join_complaints(kept)
     kept = join_compilers(kept)
     kept = join_signals(kept)
     kept = join_aborts(kept)

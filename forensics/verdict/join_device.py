@@ -42,6 +42,10 @@ _FAULTS = frozenset(("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"))
 _DUMP_ABOVE = 60
 _STATUS = Pattern(r"^(?:CUDA_ERROR|CUDNN_STATUS|CUBLAS_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|cudaError|hipError)")
 _SEE_ABOVE = Pattern(r"(?:errors?|log|messages?|output) above|see above", re.I)
+#: transports whose kernels print why they give up, and then trap; how such a trap surfaces, and how far below, in lines
+_COMPLAINTS = ("deepep",)
+_TRAPS = ("unspecified launch failure", "illegal instruction")
+_PRINTED_ABOVE = 400
 _COMPILES = Pattern(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
 
 
@@ -114,6 +118,30 @@ def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
     kept = [s for s in seen if id(s) not in gone]
     _name_homes(kept)
     return _join_queue_errors(_join_raised_statuses(kept))
+
+
+def join_complaints(seen: list[Sighting]) -> list[Sighting]:
+    """What a kernel printed before it stopped itself, and the launch failure in which that surfaced: the kernel's word is the root."""
+    told = [s for s in seen if s.kind == "message" and s.role is None and s.events[0].fields.get("what") in _COMPLAINTS]
+    trapped = [s for s in seen if s.role is None and s.weight >= 2 and s not in told and _phrase(s) in _TRAPS] if told else []
+    gone: set[int] = set()
+    for sighting in trapped:
+        line = sighting.span.first_line
+        above = [
+            t
+            for t in told
+            if t.span.source == sighting.span.source and 0 < line - t.span.first_line <= _PRINTED_ABOVE and same_process(t, sighting)
+        ]
+        number = sighting.rank.number if sighting.rank is not None else None
+        own = [t for t in above if number is not None and t.events[0].fields.get("waits") == number]
+        if not above or sighting.root_message != sighting.message:
+            continue
+        sighting.root_type, sighting.root_message = None, (own or above)[0].message
+        for complaint in own or [t for t in above if id(t) not in gone] or above[:1]:
+            sighting.events = [*sighting.events, *complaint.events]
+            sighting.spans = [*sighting.spans, *complaint.spans]
+        gone.update(id(t) for t in above)
+    return [s for s in seen if id(s) not in gone]
 
 
 def _name_homes(seen: list[Sighting]) -> None:

@@ -151,3 +151,25 @@ def majority(rows: Sequence[tuple[int, tuple[object, ...]]]) -> tuple[tuple[obje
     if len(sizes[0][1]) == len(sizes[1][1]):
         return None, []
     return sizes[0][0], sorted(number for did, numbers in sizes[1:] for number in numbers)
+
+
+def waits_for_peer(events: Iterable[Event]) -> list[Event]:
+    """Time-outs of communication kernels that say which rank they waited for."""
+    return [e for e in events if e.kind is EventKind.COMMUNICATION and isinstance(e.fields.get("awaited"), int)]
+
+
+def awaited(waits: Sequence[Event], known: Mapping[int, Rank]) -> Named | None:
+    """The rank that all of them waited for and that did not wait itself; several where they differ."""
+    if not waits:
+        return None
+    waited = {e.fields["waits"] for e in waits if isinstance(e.fields.get("waits"), int)}
+    numbers = list(dict.fromkeys(e.fields["awaited"] for e in waits))
+    late = [n for n in numbers if n not in waited]
+    if not late:
+        why = "the kernels waited for ranks whose own kernels waited too: no line says who was late"
+        return Named((), None, why, Confidence.UNKNOWN, (), tuple(waits[:2]))
+    ranks = tuple(rank_of(n, known) for n in late)
+    label = ", ".join(r.label for r in ranks[:8])
+    count = len(waited) or len(waits)
+    why = f"the kernels of {count} {'rank' if count == 1 else 'ranks'} waited for {label} until their time limit"
+    return Named(ranks, ranks[0] if len(ranks) == 1 else None, why, Confidence.SUPPORTED, (), tuple(waits[:2]))
