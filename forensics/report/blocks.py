@@ -174,6 +174,13 @@ class Timeline:
     ticks: tuple[tuple[float, str], ...]
     clock: str = "wall"
 
+    def foremost(self, most: int) -> tuple[Lane, ...]:
+        """At most so many lanes, in their order: those of the blamed ranks whatever their place, then the first ones."""
+        if len(self.lanes) <= most:
+            return self.lanes
+        blamed = sorted(range(len(self.lanes)), key=lambda n: (self.lanes[n].role not in ("initiating", "missing"), n))
+        return tuple(self.lanes[place] for place in sorted(blamed[:most]))
+
 
 Block: TypeAlias = Paragraph | Pairs | Items | Path | Strip | Quotes | Stack | Table | Timeline
 

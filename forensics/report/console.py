@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from forensics.report.blocks import (
     Block,
+    Cell,
     FrameRow,
     Item,
     Items,
@@ -39,6 +40,8 @@ WIDEST = 110
 #: columns where there is no terminal to ask
 USUAL = 100
 MARGIN = 10
+#: rows of ranks, and lanes of the timeline, on a screen
+MOST_ROWS, MOST_LANES = 16, 64
 #: a longer command is left to --explain
 SHORT_COMMAND = 200
 #: what stands on one line with others
@@ -83,7 +86,8 @@ def write(
 ) -> str:
     """The report as text. brief: the verdict's line only; explain: also the sections of detail, nothing shortened."""
     if brief:
-        lines = Text(f"{view.status} {view.category} ({view.confidence}): {view.title}").lines()
+        word = "nothing found" if _is_unseen(view) else f"{view.status} {view.category}"
+        lines = Text(f"{word} ({view.confidence}): {view.title}").lines()
     else:
         lines = laid_out(view, max(40, min(width or _columns(), WIDEST)), explain=explain)
     return ansi(lines) if color else plain(lines)
@@ -139,9 +143,14 @@ def _columns() -> int:
     return USUAL
 
 
+def _is_unseen(view: View) -> bool:
+    """True where nothing failed, and nothing worked either."""
+    return view.status == "healthy" and view.mark == "?"
+
+
 def _headline(view: View, width: int) -> list[Line]:
     top = Text()
-    unseen = view.status == "healthy" and view.mark == "?"
+    unseen = _is_unseen(view)
     word = "NOTHING FOUND" if unseen else view.status.upper()
     top.append(f" {view.mark} {word} ", STATUS_STYLE.get("unknown" if unseen else view.status, "bold"))
     if view.category not in ("none", view.status):
@@ -240,28 +249,44 @@ def _strip(block: Strip) -> Text:
 
 
 def _grid_of_marks(block: Strip, text: Text) -> None:
-    """32 ranks a row with the first one's number before them; rows alike throughout are told in one."""
+    """32 ranks a row with the first one's number before them; rows alike throughout are told in one. Of too many rows those with
+    the most blamed ranks are shown."""
+    grid = _rows_of_marks(block)
+    blame = {mark: place for place, (mark, _, _) in reversed(list(enumerate(block.legend)))}
+    worst = sorted(range(len(grid)), key=lambda n: (min(blame.get(cell.mark, len(blame)) for cell in grid[n][2]), n))
+    shown, hidden = set(worst[:MOST_ROWS]), 0
+    for place, (first, several, row) in enumerate(grid):
+        if place not in shown:
+            hidden += len(row)
+            continue
+        if hidden:
+            text.append(f"\n      … {hidden} more ranks", "dim")
+            hidden = 0
+        text.append(("\n" if text else "") + f"{first:>5} ", "dim")
+        if several:
+            text.append(f"{row[0].mark} all of {len(row)}", ROLE_STYLE.get(row[0].role, ""))
+            continue
+        for index, cell in enumerate(row):
+            text.append(" " if index and index % 8 == 0 else "")
+            text.append(cell.mark, ROLE_STYLE.get(cell.role, ""))
+    if hidden:
+        text.append(f"\n      … {hidden} more ranks", "dim")
+
+
+def _rows_of_marks(block: Strip) -> list[tuple[int, bool, tuple[Cell, ...]]]:
+    """Rows of 32 ranks: the first one's number, whether three or more rows alike throughout are one, the cells."""
     rows = [block.cells[start : start + 32] for start in range(0, len(block.cells), 32)]
-    shown, place = 0, 0
-    while place < len(rows) and shown < 16:
+    found, place = [], 0
+    while place < len(rows):
         row, last = rows[place], place
         marks = {cell.mark for cell in row}
         while len(marks) == 1 and last + 1 < len(rows) and {cell.mark for cell in rows[last + 1]} == marks:
             last += 1
         first = row[0].number if row[0].number is not None else place * 32
-        text.append(("\n" if text else "") + f"{first:>5} ", "dim")
-        if last > place + 1:
-            text.append(
-                f"{row[0].mark} all of {sum(map(len, rows[place : last + 1]))}", ROLE_STYLE.get(row[0].role, "")
-            )
-        else:
-            last = place
-            for index, cell in enumerate(row):
-                text.append(" " if index and index % 8 == 0 else "")
-                text.append(cell.mark, ROLE_STYLE.get(cell.role, ""))
-        place, shown = last + 1, shown + 1
-    if place < len(rows):
-        text.append(f"\n      … {sum(map(len, rows[place:]))} more ranks", "dim")
+        last = last if last > place + 1 else place
+        found.append((first, last > place, tuple(cell for one in rows[place : last + 1] for cell in one)))
+        place = last + 1
+    return found
 
 
 def _quotes(quotes: Sequence[Quote], width: int, whole: bool) -> list[Line]:
@@ -353,7 +378,8 @@ def _timeline(block: Timeline) -> Text:
         return min(wide - 1, max(0, int((at - block.start) / span * wide)))
 
     text = Text(f"{block.ticks[0][1]} … {block.ticks[-1][1]}", "dim")
-    for lane in block.lanes[:64]:
+    lanes = block.foremost(MOST_LANES)
+    for lane in lanes:
         cells = [" "] * wide
         if lane.first is not None and lane.last is not None:
             for place in range(column(lane.first), column(lane.last) + 1):
@@ -362,6 +388,6 @@ def _timeline(block: Timeline) -> Text:
             cells[column(mark.at)] = ROLES.get(mark.role, ("~", ""))[0]
         text.append(f"\n{lane.label:>10} ")
         text.append("".join(cells), ROLE_STYLE.get(lane.role, ""))
-    if len(block.lanes) > 64:
-        text.append(f"\n… {len(block.lanes) - 64} more lanes", "dim")
+    if len(block.lanes) > len(lanes):
+        text.append(f"\n… {len(block.lanes) - len(lanes)} more lanes", "dim")
     return text

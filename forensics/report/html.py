@@ -105,7 +105,7 @@ def _drawn(timeline: Timeline) -> dict[str, Any]:
             ],
         }
 
-    shown = timeline.lanes[:MOST_LANES]
+    shown = timeline.foremost(MOST_LANES)
     return {
         "width": WIDE,
         "height": len(shown) * LANE + 44,

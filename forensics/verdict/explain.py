@@ -36,6 +36,7 @@ _ASSIGNMENT = pattern_of(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
 _AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node)")
 
 
+_TPU = pattern_of(r"\bTPU\b|memory space (?:hbm|[sv]mem)|[\d.][KMGT]?\. That was not possible|\blibtpu\b")
 _COORDINATION = pattern_of(r"coordination service|JAX distributed service|stopped sending heartbeats|/task:\d{1,6} heartbeat timeout")
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
@@ -70,6 +71,10 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
         kinds.append("killed")
     if facts.engine == "jax":
         kinds.append("jax")
+    if facts.engine in ("llama.cpp", "ollama"):
+        kinds.append("llama_cpp")
+    if _TPU.search(said):
+        kinds.append("tpu")
     if _COORDINATION.search(said):
         kinds.append("coordination")
     if "probe, will be restarted" in said:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from forensics.model import Incident
+from forensics.pipeline import analyze
 from forensics.report import render
+from forensics.report.blocks import Cell, Lane, Section, Strip, Timeline
+from forensics.report.console import section_lines
+from forensics.report.layout import plain
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -111,3 +116,32 @@ def test_explain_adds_the_rest(made: dict[str, Incident]) -> None:
         "quantization None asked",
     ):
         assert said in whole, said
+
+
+def test_brief_says_nothing_found_where_the_report_does(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("a line\nanother line\n")
+    assert render(analyze([path]), "console", brief=True) == "nothing found (hypothesis): No failure was found\n"
+    path.write_text("".join(f"step {n}/100 loss={5 - n / 50:.3f} lr=1e-4 tokens/s=5000\n" for n in range(1, 60)))
+    assert render(analyze([path]), "console", brief=True).startswith("healthy none (")
+
+
+@pytest.mark.parametrize("culprit", [3, 901])
+def test_of_very_many_ranks_the_one_that_failed_first_is_shown(culprit: int) -> None:
+    ranks = tuple(
+        Cell(f"rank {n}", "initiating", "✗", n) if n == culprit else Cell(f"rank {n}", *(("ok", "✓") if n % 2 else ("cascade", "↳")), n)
+        for n in range(1000)
+    )
+    strip = Strip(ranks, (("✗", "failed first", f"rank {culprit}"), ("↳", "followed", "…"), ("✓", "did not fail", "…")))
+    text = plain(section_lines(Section("ranks", "Ranks", (strip,)), 100, whole=False))
+    row = next(line for line in text.splitlines() if line.split()[0] == str(culprit // 32 * 32))
+    assert row.replace(" ", "")[len(str(culprit // 32 * 32)) + culprit % 32] == "✗"
+    assert "more ranks" in text
+    assert len(text.splitlines()) < 24
+
+
+def test_of_very_many_lanes_the_blamed_rank_keeps_its_own() -> None:
+    lanes = tuple(Lane(f"rank {n}", "initiating" if n == 901 else "ok", "✗" if n == 901 else "✓", 0.0, 9.0, ()) for n in range(1000))
+    text = plain(section_lines(Section("timeline", "Timeline", (Timeline(lanes, 0.0, 9.0, ((0.0, "0"), (9.0, "9"))),)), 100, whole=False))
+    assert "rank 901" in text and "rank 62 " in text and "rank 63 " not in text
+    assert "936 more lanes" in text
