@@ -37,6 +37,12 @@ def test_the_kill_behind_a_watchdog_is_its_own(told: Told, kill: str) -> None:
         assert kill_of(incident) is CausalRole.CASCADE
 
 
+def test_the_words_before_the_watchdogs_own_line_are_the_same_failure(told: Told) -> None:
+    first = "".join(f"[2026-05-06 11:06:00 TP{n}] Watchdog timeout (self.watchdog_last_forward_ct=77)\n" + watchdog(n) for n in (0, 1, 3))
+    incident = told(WORK + first + KILLED)
+    assert incident.status is Status.HUNG and incident.verdict.signature == "sglang.scheduler-watchdog"
+
+
 @pytest.mark.parametrize(
     "text",
     [
