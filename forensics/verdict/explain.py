@@ -36,7 +36,7 @@ _ASSIGNMENT = pattern_of(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
 _AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node)")
 
 
-_TPU = pattern_of(r"\bTPU\b|memory space (?:hbm|[sv]mem)|[\d.][KMGT]?\. That was not possible|\blibtpu\b")
+_TPU = pattern_of(r"\bTPU\b|memory space (?:hbm|[sv]mem)|Attempting to (?:allocate|reserve) .{1,60}That was not possible|\blibtpu\b")
 _COORDINATION = pattern_of(r"coordination service|JAX distributed service|stopped sending heartbeats|/task:\d{1,6} heartbeat timeout")
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
