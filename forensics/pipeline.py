@@ -244,7 +244,7 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
     time: float | None = None
     owner: Any = None
     source = -1
-    ranks = {row.rank.label: wanted in _names(row.rank) for row in intake.activity}
+    ranks = {row.rank.label: wanted in rank_names(row.rank) for row in intake.activity}
     timed = in_time = False
     for index, line in enumerate(intake.lines):
         # A line without a stamp belongs to the stamped line above it (a traceback's frames).
@@ -253,12 +253,12 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
         owner = line.rank if stamped else owner
         source = line.source
         if owner is not None and owner.label not in ranks:
-            ranks[owner.label] = wanted in _names(owner)
+            ranks[owner.label] = wanted in rank_names(owner)
         timed = timed or time is not None
         if time is not None and (_before(time, since) or _before(until, time)):
             continue
         in_time = in_time or time is not None
-        if wanted is not None and owner is not None and wanted not in _names(owner):
+        if wanted is not None and owner is not None and wanted not in rank_names(owner):
             continue
         kept.append(index)
     # What no line fits is no log without a failure.
@@ -295,6 +295,7 @@ def _before(one: float | None, other: float | None) -> bool:
     return one < other
 
 
-def _names(rank: Any) -> set[str]:
+def rank_names(rank: Any) -> set[str]:
+    """How a user may call a rank: its label, with or without spaces, and its global number; in lower case."""
     label = rank.label.lower()
     return {label, label.replace(" ", ""), *([str(rank.number)] if rank.number is not None else [])}

@@ -115,16 +115,16 @@ def _analyzed(
 
     options: dict[str, Any] = {"gpu": gpu, "rank": rank, "since": since, "until": until, "incident": incident}
     with Progress(silent=quiet) as progress:
-        tell = None
-        if follow or (not quiet and _is_live(paths)):
+        tell, is_live = None, _is_live(paths)
+        if follow or (not quiet and is_live):
             from forensics.cli.following import one_input, told_by, watch
 
             speak = say if aside or not follow else lambda text: emit((text + "\n").encode("utf-8", "replace"))
             if follow and (path := one_input(paths)) != "-":
                 return watch(path, folders, speak, hide, **options)
-            tell = told_by(folders, progress.aside(speak), hide)
+            tell = told_by(folders, progress.aside(speak), hide, rank)
         reading = ReadOptions(on_progress=progress.callback, on_news=tell)
-        if follow:
+        if follow or is_live:
             from forensics.cli.following import ended_by_interrupt
 
             with ended_by_interrupt():

@@ -16,6 +16,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.knowledge import Facts
 from forensics.model.source import LogLine
 from forensics.model.verdict import Finding, SignatureRole
+from forensics.pipeline import rank_names
 from forensics.visible import visible
 
 #: a reader follows no more than this; the report has the rest
@@ -27,10 +28,13 @@ _WARM = "RuntimeError: CUDA error: an illegal memory access was encountered"
 
 
 class Ticker:
-    """known: signatures; say: takes one line of text; hide: secrets and names are replaced in it."""
+    """known: signatures; say: takes one line of text; hide: secrets and names are replaced in it; rank: only lines of this one, and
+    of nobody in particular."""
 
-    def __init__(self, known: Sequence[Any], say: Callable[[str], None], hide: bool = False) -> None:
-        self._known, self._say = known, say
+    def __init__(
+        self, known: Sequence[Any], say: Callable[[str], None], hide: bool = False, rank: str | None = None
+    ) -> None:
+        self._known, self._say, self._rank = known, say, None if rank is None else rank.lower()
         self._clean: Callable[[str], str] = str
         if hide:
             from forensics.redact import Redactor
@@ -44,6 +48,8 @@ class Ticker:
         """Says what is new in these lines."""
         if len(self._told) >= MOST:
             return
+        if self._rank is not None:
+            lines = [line for line in lines if line.rank is None or self._rank in rank_names(line.rank)]
         named: dict[int, tuple[LogLine, str]] = {}
         for finding in self._findings(lines):
             if finding.role not in _TOLD:

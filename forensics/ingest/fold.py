@@ -12,7 +12,8 @@ from forensics.ingest.pattern import Pattern
 
 DIGITS = b"0123456789"
 _HEX = b"0123456789abcdefABCDEF"
-_WHO = Pattern(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d{1,10})")
+#: the number of a rank, as prefixes name it
+WHO = Pattern(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d{1,10})")
 #: copies of one template that are kept whatever they say: two crashes of eight ranks, woven and without a prefix
 COPIES = 16
 #: kept of one template for different ranks, and for different next words (a device, an error code)
@@ -47,7 +48,7 @@ class Fold:
             known = self._variants[template] = (set(), set())
         ranks, words = known
         is_new = False
-        who = _WHO.search(text, 0, 80)
+        who = WHO.search(text, 0, 80)
         if who is not None and who[1] not in ranks and len(ranks) < _RANKS:
             ranks.add(who[1])
             is_new = True

@@ -28,7 +28,7 @@ from forensics.ingest.options import DEFAULT, ReadOptions
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import CHUNK, CONTEXT, LongLine, Scanned
 from forensics.ingest.wants import Wants
-from forensics.model.source import LogLine, LogSource
+from forensics.model.source import LogLine, LogSource, Note
 
 #: seconds between two looks at a file
 _POLL = 0.02
@@ -36,6 +36,9 @@ _POLL = 0.02
 _SETTLE = 0.15
 #: lines that tell which weak prefixes a source uses
 _SAMPLE = 400
+
+
+_TURNED = "{name}: while it was followed, it was rotated or truncated {turns} times; line numbers count on through all of its files"
 
 
 class Update:
@@ -73,6 +76,7 @@ def follow(
     pending = waiting = False
     while True:
         data = reader.read()
+        live.turns = reader.turns
         now = time.monotonic()
         if data:
             quiet_since = now
@@ -107,6 +111,7 @@ class _Live:
         self._long: LongLine | None = None
         self._edges = options.edge_lines
         self._maker, self._sampled = LineMaker(0), 0
+        self.turns = 0  # files that took the first one's place
         self._made: dict[int, list[LogLine]] = {}
 
     def feed(self, data: bytes) -> bool:
@@ -208,6 +213,7 @@ class _Live:
             marks=marks_of(lines, self._wants),
             activity=activity_of(lines),
             repeats={(0, number): count for number, count in self._retainer.fold.repeats().items()},
+            notes=[Note("ingest", _TURNED.format(name=self._name, turns=self.turns))] if self.turns else [],
             scanned=True,
         )
 
@@ -227,7 +233,7 @@ class _Pipe:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self.ended = False
+        self.ended, self.turns = False, 0
 
     def read(self) -> bytes:
         """What is there; b"" where nothing is (after a short wait) or at the end."""
@@ -245,6 +251,7 @@ class _Tail:
     def __init__(self, name: str, file: Any) -> None:
         self._name, self._file = name, file
         self.ended = self._torn = False
+        self.turns = 0
 
     def read(self) -> bytes:
         """What was added; b"" after a short wait where nothing was."""
@@ -255,6 +262,7 @@ class _Tail:
         if self._is_other():
             # the old file was read to its end; a line that it left unfinished stays a line
             head, self._torn = (b"\n" if self._torn else b""), False
+            self.turns += 1
             return head + (self._file.read(CHUNK) or b"")
         time.sleep(_POLL)
         return b""

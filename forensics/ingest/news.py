@@ -2,8 +2,8 @@
 
     News(wants, tell).saw(buffer, base, cut, line=812, hits=[(51, 17)])  ->  tell([LogLine(0, 812, "CUDA error: …", …)])
 
-A reader at a terminal wants the first words of a failure at once, long before the input's end says what they mean. Of lines that differ
-in their numbers only the first is told: what repeats is no news.
+A reader at a terminal wants the first words of a failure at once, long before the input's end says what they mean. Of lines
+that differ in their numbers only the first of each rank is told: what repeats is no news.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from forensics.ingest.decode import text_of
 from forensics.ingest.feeds import line_feeds
-from forensics.ingest.fold import DIGITS
+from forensics.ingest.fold import DIGITS, WHO
 from forensics.ingest.lines import LineMaker
 from forensics.ingest.wants import Wants
 from forensics.model.source import LogLine
@@ -46,7 +46,8 @@ class News:
             stop = buf.find(b"\n", position, cut)
             stop = cut if stop < 0 else stop
             raw = bytes(buf[start : min(stop, start + _CAP)])
-            template = hash(raw.translate(None, DIGITS))
+            who = WHO.search(raw, 0, 80)
+            template = hash((raw.translate(None, DIGITS), who and who[1]))
             if template in self._seen:
                 continue
             if len(self._seen) >= _IN_ALL or len(fresh) >= _AT_ONCE:

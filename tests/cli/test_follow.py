@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -175,3 +176,59 @@ def test_what_is_told_is_redacted_where_that_is_asked_for() -> None:
     log = "".join(CALM.format(n=n) for n in range(8)) + OOM.replace("CUDA out", "/home/alice/run.py: CUDA out")
     done = subprocess.run([*FORENSICS, "--follow", "--redact"], input=log, text=True, capture_output=True, check=False)
     assert "[torch.cuda-out-of-memory]" in done.stdout and "alice" not in done.stdout + done.stderr
+
+
+def test_ctrl_c_at_a_terminal_reports_and_the_jobs_last_words_are_in_it() -> None:
+    ours, theirs = pty.openpty()
+    with _running(stdin=subprocess.PIPE, stderr=theirs) as child:
+        os.close(theirs)
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write("".join(CALM.format(n=n) for n in range(8)) + OOM)
+        child.stdin.flush()
+        said = b""
+        while b"[torch.cuda-out-of-memory]" not in said:
+            said += os.read(ours, 4096)
+        child.send_signal(signal.SIGINT)
+        child.stdin.write(OOM.replace("TP1", "TP3").replace("20:15:20", "20:15:21"))  # a rank that dies of the same Ctrl-C
+        child.stdin.close()
+        report = child.stdout.read()
+        assert child.wait(60) == 1 and "TP1 first" in report and "TP3" in report
+    os.close(ours)
+
+
+def test_a_rank_that_has_not_come_yet_is_waited_for(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(OOM.replace("TP1", "TP2"))
+    with _running("--follow", "--rank", "TP1", str(log)) as child:
+        with log.open("a") as file:
+            file.write(CALM.format(n=1) * 3)
+            file.flush()
+            time.sleep(0.5)  # the log comes to rest without a line of TP1
+            file.write(OOM)
+        assert "  TP1  line 5:" in _line_with(child, "[torch.cuda-out-of-memory]") and _line_with(child, "crashed")
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 1
+
+
+def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    with _running("--follow", str(log), stderr=subprocess.PIPE) as child:
+        assert child.stderr is not None and "is not there yet" in child.stderr.readline()
+        log.write_text(OOM)
+        assert "line 1:" in _line_with(child, "[torch.cuda-out-of-memory]") and _line_with(child, "crashed")
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 1
+
+
+def test_rotation_is_said_in_the_report(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(CALM.format(n=1) * 3)
+    with _running("--follow", "--format", "json", str(log), stderr=subprocess.PIPE) as child:
+        assert child.stderr is not None and "Nothing failed" in child.stderr.readline()
+        log.rename(tmp_path / "server.log.1")
+        log.write_text(OOM)
+        assert any("line 4:" in line for line in iter(child.stderr.readline, ""))
+        assert any("crashed" in line for line in iter(child.stderr.readline, ""))
+        child.send_signal(signal.SIGINT)
+        report = json.loads(child.stdout.read() if child.stdout is not None else "")
+    assert any("rotated or truncated 1 time" in note["text"] for note in report["coverage"]["notes"])

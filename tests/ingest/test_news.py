@@ -38,6 +38,11 @@ def test_what_differs_in_numbers_only_is_told_once() -> None:
     assert [line.text for line in told] == ["step 0: BOOM", "step 7: BOOM again"]
 
 
+def test_each_rank_is_told() -> None:
+    told = _told([b"".join(b"[rank%d]: BOOM at %d\n" % (n % 8, n) for n in range(80))])
+    assert [line.rank.number for line in told if line.rank] == list(range(8))
+
+
 def test_a_flood_of_different_lines_is_bounded() -> None:
     names = ["".join("abcdefghij"[int(digit)] for digit in str(n)) for n in range(10_000)]
     assert len(_told([f"{name} BOOM\n".encode() for name in names])) == 4_000
