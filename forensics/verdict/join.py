@@ -33,6 +33,7 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     kept = _join_reraised(kept)
     kept = _join_kills(kept)
     kept = _join_step_ends(kept)
+    kept = _join_probes(kept)
     _explain_interrupts(kept)
     kept = join_asserts(kept)
     kept = join_device_errors(kept)
@@ -170,6 +171,19 @@ def _join_step_ends(seen: list[Sighting]) -> list[Sighting]:
             home.events += sighting.events
             home.spans += sighting.spans
     return [s for s in seen if said.get(id(s)) != "step_aborted"]
+
+
+def _join_probes(seen: list[Sighting]) -> list[Sighting]:
+    """The failed probes for which the kubelet ended a container belong to that end."""
+    said = {id(s): s.events[0].fields.get("what") for s in seen if s.kind == "exit" and s.events}
+    end = next((s for s in seen if said.get(id(s)) == "probe_killed"), None)
+    probes = [s for s in seen if said.get(id(s)) == "liveness"] if end is not None else []
+    for probe in probes:
+        assert end is not None
+        end.events += probe.events
+        end.spans += probe.spans
+    gone = {id(s) for s in probes}
+    return [s for s in seen if id(s) not in gone]
 
 
 def _explain_interrupts(seen: list[Sighting]) -> None:

@@ -22,6 +22,7 @@ def test_a_container_that_failed_its_probe_was_ended_by_the_kubelet(told: Told, 
     assert (incident.status, incident.verdict.category) == (Status.KILLED, Category.KILLED_EXTERNALLY)
     assert incident.verdict.title == f"The kubelet restarts the container engine: its {probe} probe failed"
     assert "will be restarted" in incident.verdict.evidence[0].quote
+    assert len(incident.failures) == 1
     assert "failureThreshold" in incident.verdict.next_steps[0]
     assert not any("sacct" in one for one in incident.verdict.settled_by)
 
