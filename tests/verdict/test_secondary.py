@@ -74,14 +74,14 @@ def test_an_error_line_before_the_dead_engine_explains_it(told: Told) -> None:
 @pytest.mark.parametrize("level", ["WARNING", "ERROR"])
 def test_a_worker_seen_dead_is_no_health_whatever_the_level(told: Told, level: str) -> None:
     incident = told(
-        f"(EngineCore_0 pid=5) {level} 04-03 16:05:24 [multiproc_executor.py:230] Worker proc VllmWorker-0 died unexpectedly, "
+        f"(EngineCore_0 pid=5) {level} 04-03 16:11:42 [multiproc_executor.py:230] Worker proc VllmWorker-0 died unexpectedly, "
         'shutting down executor.\nINFO:     10.0.0.1:4000 - "GET /health HTTP/1.1" 200 OK\n'
     )
     assert incident.status is not Status.HEALTHY
     assert "died unexpectedly" in primary(incident).message
 
 
-TERMINATED = "(Worker_TP0 pid=31) WARNING 04-03 16:05:24 [multiproc_executor.py:866] WorkerProc was terminated\n"
+TERMINATED = "(Worker_TP0 pid=31) WARNING 04-03 16:11:42 [multiproc_executor.py:866] WorkerProc was terminated\n"
 
 
 def test_a_terminated_worker_was_ended_from_outside(told: Told) -> None:

@@ -147,9 +147,9 @@ def test_a_port_that_is_taken_comes_before_the_connection_that_is_refused(told: 
         "[2026-11-29 20:17:25] Initialization failed. warmup error: Traceback (most recent call last):\n"
         + FRAME
         + 'requests/adapters.py", line 700, in send\n    raise ConnectionError(e, request=request)\n'
-        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='0.0.0.0', port=31000): Max retries exceeded\n"
+        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='0.0.0.0', port=30017): Max retries exceeded\n"
     )
-    taken = "[2026-11-29 20:15:24] ERROR:    [Errno 98] error while attempting to bind on address ('::', 31000, 0, 0): address already in use\n"
+    taken = "[2026-11-29 20:15:24] ERROR:    [Errno 98] error while attempting to bind on address ('::', 30017, 0, 0): address already in use\n"
     incident = told("[2026-11-29 20:15:20 TP0] Load weight begin.\n" + taken + refused)
     assert primary(incident).type == "OSError"
     assert incident.verdict.category is Category.CONFIG_ERROR
@@ -236,7 +236,7 @@ def test_torn_error_records_are_not_health(told: Told) -> None:
 
 # --- compilers
 
-PIPELINER = 'loc("/srv/env/decode_attention.py":310:16): error: operation scheduled before its operands\n'
+PIPELINER = 'loc("/srv/env/decode_attention.py":402:9): error: operation scheduled before its operands\n'
 
 
 def test_the_pipeliners_complaint_stops_nothing(told: Told) -> None:

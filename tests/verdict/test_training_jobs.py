@@ -12,7 +12,7 @@ from forensics.pipeline import analyze
 
 from .conftest import Told
 
-PROGRESS = "Epoch 3:  93%|######## | 18625/20000 [5:43:21<25:20,  0.90it/s, train_loss=3.40]\n"
+PROGRESS = "Epoch 3:  93%|######## | 17310/18000 [5:43:21<25:20,  0.90it/s, train_loss=3.40]\n"
 
 
 def test_a_step_that_ran_into_its_time_limit_was_killed_though_its_last_steps_follow(told: Told) -> None:
@@ -106,7 +106,7 @@ def test_two_nodes_that_name_one_local_rank_leave_it_open(told: Told) -> None:
     assert rank is not None and rank.number is None
 
 
-DUMP = """Current thread 0x00007d28af644000 (most recent call first):
+DUMP = """Current thread 0x00007e41c0a13000 (most recent call first):
   File "/srv/mixer/scan.py", line 57 in forward
   File "/srv/train.py", line 12 in <module>
 """
@@ -140,11 +140,11 @@ the job to be terminated. The first process to do so was:
     assert incident.verdict.rank is not None and incident.verdict.rank.number == 2
 
 
-WARNED = "node7:811:820 [4] ib_plugin.c:1673 NCCL WARN NET/IB: Got completion from peer 10.0.1.23<34696> with status=12 opcode=0 len=0 vendor err 129 (Recv)\n"
-QUOTED = """[rank{rank}]:[E1229 16:47:25.333820755 ProcessGroupNCCL.cpp:541] [Rank {rank}] found async exception when checking for NCCL errors: NCCL error: remote process exited or there was a network error, NCCL version 2.22.3
+WARNED = "node7:811:820 [4] ib_plugin.c:1673 NCCL WARN NET/IB: Got completion from peer 10.0.1.23<41210> with status=12 opcode=0 len=0 vendor err 129 (Recv)\n"
+QUOTED = """[rank{rank}]:[E1229 16:51:08.214907331 ProcessGroupNCCL.cpp:541] [Rank {rank}] found async exception when checking for NCCL errors: NCCL error: remote process exited or there was a network error, NCCL version 2.22.3
 ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
 Last error:
-NET/IB: Got completion from peer 10.0.1.23<34696> with status=12 opcode=0 len=0 vendor err 129 (Recv)
+NET/IB: Got completion from peer 10.0.1.23<41210> with status=12 opcode=0 len=0 vendor err 129 (Recv)
 """
 
 
@@ -184,7 +184,7 @@ def test_words_that_name_the_kind(told: Told, text: str, category: Category) -> 
 
 
 def test_the_proxys_words_follow_from_the_line_before(told: Told) -> None:
-    text = """node7:811:820 [1] misc/socket.cc:518 NCCL WARN Net : Call to recv from 10.0.0.7<58355> failed : Broken pipe
+    text = """node7:811:820 [1] misc/socket.cc:518 NCCL WARN Net : Call to recv from 10.0.0.7<51204> failed : Broken pipe
 node7:811:820 [1] proxy.cc:1119 NCCL WARN [Proxy Service 9] Failed to execute operation Connect from rank 9, retcode 6
 """
     incident = told(text)

@@ -37,7 +37,7 @@ def test_mpichs_error_stack_is_the_failure_and_its_rank_is_named(told: Told) -> 
 
 
 OPENMPI = (
-    "[node7:4021] *** An error occurred in MPI_Allreduce\n[node7:4021] *** reported by process [190814,0]\n"
+    "[node7:4021] *** An error occurred in MPI_Allreduce\n[node7:4021] *** reported by process [271403,0]\n"
     "[node7:4021] *** on communicator MPI_COMM_WORLD\n[node7:4021] *** MPI_ERR_OTHER: known error not in list\n"
 )
 FATAL = "[node7:4021] *** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort,\n"
@@ -202,7 +202,7 @@ def test_a_ranks_nccl_words_belong_to_its_exception(told: Told) -> None:
         "torch.distributed.DistBackendError: NCCL error in: /src/ProcessGroupNCCL.cpp:3699, remote process exited, NCCL version 2.27.3",
         "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
         "Last error:",
-        "socketPollConnect: connect to 10.0.2.7<41415> returned Connection refused, exceeded error retry count after 35 attempts",
+        "socketPollConnect: connect to 10.0.2.7<40277> returned Connection refused, exceeded error retry count after 35 attempts",
     )
     incident = told("".join(f"[rank0]: {line}\n" for line in lines))
     assert incident.primary is not None and incident.primary.type == "torch.distributed.DistBackendError"
@@ -222,5 +222,5 @@ def test_a_good_run_shows_the_work_it_did(told: Told) -> None:
 
 def test_an_allocation_larger_than_the_device(told: Told) -> None:
     words = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: "
-    assert told(words + "Allocation (size=107374182400) would exceed memory (size=17179869184) :: #allocation7\n").verdict.category is Category.OOM_GPU
+    assert told(words + "Allocation (size=85899345920) would exceed memory (size=17179869184) :: #allocation7\n").verdict.category is Category.OOM_GPU
     assert told(words + "Too many open streams\n").verdict.category is not Category.OOM_GPU

@@ -179,7 +179,7 @@ Unable to get JIT kernel for brgemm. Params: M=8, N=8, K=64
 def test_gpus_that_ollama_and_aiter_name(told: Told) -> None:
     ollama = 'time=2026-11-29T20:15:01.159Z level=INFO source=types.go:107 msg="inference compute" id=0 library=rocm variant="" compute=gfx1100 driver=0.0\n'
     aiter = "[aiter] LoadKernel: fmoe hsaco: /opt/aiter_meta/hsa//gfx950/fmoe/fmoe_bf16.co\n"
-    end = "Memory access fault by GPU node-3 (Agent handle: 0x13e852f0) on address 0x77d445e00000. Reason: Unknown.\n"
+    end = "Memory access fault by GPU node-3 (Agent handle: 0x2b7a41c0) on address 0x7a1c38400000. Reason: Unknown.\n"
     for line, sm in ((ollama, "gfx1100"), (aiter, "gfx950")):
         gpu = told(line + end).facts.gpu
         assert gpu is not None and gpu.sm == sm
@@ -189,7 +189,7 @@ def test_gpus_that_ollama_and_aiter_name(told: Told) -> None:
 
 CREATED = (
     'E1129 20:15:20.469718 3545 backend_model.cc:692] "ERROR: Failed to create instance: unexpected error: [TensorRT-LLM][ERROR] Assertion failed: '
-    "both paths are empty (/src/model_instance.cc:535)\\n1       0x7fc3a35e6e5b tensorrt_llm::common::throwRuntimeError(char const*, int) + 100"
+    "both paths are empty (/src/model_instance.cc:535)\\n1       0x7f61d20c4a3e tensorrt_llm::common::throwRuntimeError(char const*, int) + 100"
     '\\n2       0x7fc3a3633589 TRITONBACKEND_Initialize + 153"\n'
 )
 
@@ -218,8 +218,8 @@ def test_a_table_cell_that_breaks_behind_assertion_failed(told: Told) -> None:
 def test_a_transfer_engine_without_its_peers_address_is_not_healthy(told: Told) -> None:
     log = (
         "[2026-11-29 20:15:21] The server is fired up and ready to roll!\n"
-        "E1129 20:15:41.856248 77969 transfer_metadata_plugin.cpp:173] Unexpected code in http response, GET http://10.0.0.5:8998/metadata response code: 404\n"
-        "W1129 20:15:41.856264 77969 transfer_metadata.cpp:153] Failed to retrieve segment descriptor, name 10.0.0.6_58f3\n"
+        "E1129 20:15:41.302117 61407 transfer_metadata_plugin.cpp:173] Unexpected code in http response, GET http://10.0.0.5:8998/metadata response code: 404\n"
+        "W1129 20:15:41.302131 61407 transfer_metadata.cpp:153] Failed to retrieve segment descriptor, name 10.0.0.6_4c1e\n"
     )
     assert told(log).verdict.category is not Category.NONE
 
