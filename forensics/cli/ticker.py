@@ -17,6 +17,7 @@ from forensics.model.knowledge import Facts
 from forensics.model.source import LogLine
 from forensics.model.verdict import Finding, SignatureRole
 from forensics.pipeline import rank_names
+from forensics.report.text import clock_time
 from forensics.visible import visible
 
 #: a reader follows no more than this; the report has the rest
@@ -85,5 +86,4 @@ def _clock(time: float | None) -> str:
     """Time of day on the log's clock; nothing where it has none."""
     if time is None or time < 1e8:
         return ""
-    second = int(time) % 86_400
-    return f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+    return clock_time(int(time), "time_of_day")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from forensics.data import table
@@ -22,8 +22,6 @@ from forensics.model import KernelFamily
 from forensics.model.record import record
 
 _MAX_TEXT = 20_000
-#: longer texts are not remembered
-_SHORT = 1_000
 
 
 @record
@@ -157,16 +155,6 @@ def _symbols() -> _Symbols:
 
 def symbols_in(text: str) -> list[tuple[str, str]]:
     """Symbols of the table that stand in a text, each with its family's id, in order of appearance."""
-    return list(_known(text) if len(text) <= _SHORT else _search(text))
-
-
-@lru_cache(maxsize=2048)
-def _known(text: str) -> tuple[tuple[str, str], ...]:
-    """All ranks print the same frames and messages: each is looked through once."""
-    return _search(text)
-
-
-def _search(text: str) -> tuple[tuple[str, str], ...]:
     table_ = _symbols()
     text = text[:_MAX_TEXT]
     found: dict[tuple[str, str], int] = {}
@@ -182,7 +170,7 @@ def _search(text: str) -> tuple[tuple[str, str], ...]:
     for fixed, body, id in table_.paths:
         if fixed in text and (there := body.search(text)):
             found.setdefault((there[0], id), there.start())
-    return tuple(sorted(found, key=lambda pair: found[pair]))
+    return sorted(found, key=lambda pair: found[pair])
 
 
 def families_for_symbol(text: str) -> list[KernelFamily]:

@@ -8,7 +8,7 @@ One module a grammar, with the grammar at its head; `decode_kernel` asks them in
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 
 from forensics.knowledge.kernels.finding import KERNEL_ANCHORS, candidates
@@ -20,8 +20,6 @@ from forensics.model.record import replace
 __all__ = ["KERNEL_ANCHORS", "decode_kernel", "find_kernels"]
 
 _MAX_FOUND = 50
-#: longer texts are not remembered
-_SHORT = 1_000
 
 
 #: modules of the grammars, asked in turn: special ones first; the last reads what is left of C++ names and words that call
@@ -55,23 +53,13 @@ def decode_kernel(name: str) -> KernelName:
 
 def find_kernels(text: str) -> list[KernelName]:
     """Kernel names that stand in a text and that a grammar decodes, in order of appearance, each once, at most 50."""
-    return list(_known(text) if len(text) <= _SHORT else _search(text))
-
-
-@lru_cache(maxsize=2048)
-def _known(text: str) -> tuple[KernelName, ...]:
-    """All ranks print the same frames and messages: each is looked through once."""
-    return _search(text)
-
-
-def _search(text: str) -> tuple[KernelName, ...]:
     found: dict[str, KernelName] = {}
     for name in candidates(text):
         if name not in found and _is_kernel(decoded := decode_kernel(name)):
             found[name] = decoded
             if len(found) >= _MAX_FOUND:
                 break
-    return tuple(found.values())
+    return list(found.values())
 
 
 def _is_kernel(decoded: KernelName) -> bool:
