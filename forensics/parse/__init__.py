@@ -50,6 +50,7 @@ PARSERS: tuple[str, ...] = (
     "mpirun",
     "launchers",
     "shells",
+    "supervisors",
     "kernel_log",
     "oom_killer",
     "kernel_trace",

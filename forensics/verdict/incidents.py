@@ -2,7 +2,8 @@
 
     start, CUDA out of memory, exit · start, serving, asked to stop -> two runs
 
-A new run begins where a writer that had begun before begins again after something had failed.
+A new run begins where a writer that had begun before begins again after something had failed, or where the log's first lines
+stand again. A line that only looks like a beginning (a parent that prints its settings once more while it ends) begins none.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from forensics.data import table
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_list
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
-from forensics.model.record import draft, field
+from forensics.model.record import draft, field, replace
 from forensics.model.source import LogLine, Span
+from forensics.verdict.openings import Opening
+from forensics.verdict.sighting import is_work_text
 
 _FAILS = frozenset(
     (
@@ -29,6 +33,12 @@ _FAILS = frozenset(
         EventKind.COLLECTIVE_TIMEOUT,
     )
 )
+#: what is told by others than the process that failed
+_TOLD = frozenset((EventKind.PROCESS_EXIT, EventKind.LAUNCHER))
+#: a process number in a writer's name
+_PID = pattern_of(r" ?\bpid=\d+")
+#: processes of which an engine has one of each name
+_ONE_OF_ITS_NAME = pattern_of(r"(?:^|/)(?:API|Api)Server(?:_\d+)?$|(?:^|/)EngineCore(?:_DP)?(?:_?\d+)?$|\b[TPDE]P\d")
 
 
 @draft
@@ -46,13 +56,14 @@ def _begins() -> Pattern[str]:
     return Pattern(pattern, needles=needles_of_list("verdict/progress", "began"))
 
 
+def begun(line: LogLine) -> bool:
+    """True for a line that a process of the job prints when it begins; a command that somebody typed is none."""
+    return line.text.lstrip()[:1] not in ("$", "#") and _begins().search(line.text[:400]) is not None
+
+
 def came_up(lines: Sequence[LogLine]) -> Span | None:
-    """The first line that a process of the job printed when it began; a command that somebody typed is none."""
-    pattern = _begins()
-    for line in lines:
-        if line.text.lstrip()[:1] not in ("$", "#") and pattern.search(line.text[:400]):
-            return Span(line.source, line.number, line.number)
-    return None
+    """The first line that a process of the job printed when it began."""
+    return next((Span(line.source, line.number, line.number) for line in lines if begun(line)), None)
 
 
 def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
@@ -61,28 +72,100 @@ def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
     fails = sorted(e.span.first_line for e in events if e.kind in _FAILS)
     if not fails or not lines or lines[0].source != lines[-1].source:
         return [Run(None, list(events))]
-    begins = _boundaries(lines, fails)
-    runs = [Run(), *(Run(span) for span in begins)]
-    numbers = [span.first_line for span in begins]
+    ends = sorted(e.span.first_line for e in events if e.kind in _TOLD)
+    found = _real(_boundaries(lines, fails, ends), events, lines)
+    runs = [Run(), *(Run(span) for span in found)]
+    numbers = [span.first_line for span in found]
     for event in events:
-        runs[bisect_right(numbers, event.span.first_line) if event.span.source >= 0 else 0].events.append(event)
+        place = bisect_right(numbers, event.span.first_line) if event.span.source >= 0 else 0
+        nearest = numbers[place] if place < len(numbers) else None
+        runs[place].events.append(event if nearest is None or event.span.last_line < nearest else _cut(event, nearest))
     return runs
 
 
-def _boundaries(lines: Sequence[LogLine], fails: Sequence[int]) -> list[Span]:
-    found: list[Span] = []
-    begun: set[tuple[str | None, str]] = set()
+@draft
+class _Begin:
+    """A line that may begin a run. sure: the run's writers have more such lines, or the log's first lines stand here again."""
+
+    span: Span
+    sure: bool
+
+
+def _boundaries(lines: Sequence[LogLine], fails: Sequence[int], ends: Sequence[int]) -> list[_Begin]:
+    found: list[_Begin] = []
+    seen: set[tuple[str | None, str]] = set()
+    names: set[tuple[str | None, str]] = set()
+    kinds: set[str | None] = set()  # of the beginnings of this run
+    before = 0  # how many kinds the run before had
     pattern = _begins()
+    opening = Opening(lines, fails[0])
     since = 0
-    for line in lines:
+    for place, line in enumerate(lines):
         match = pattern.search(line.text[:400])
-        if match is None:
+        kind: str | None = match.lastgroup if match is not None else None
+        again = match is None and line.number > fails[0] and opening.stands_at(place)
+        if match is None and not again:
             continue
-        writer = (match.lastgroup, line.stream)
         failed = bisect_right(fails, line.number) > bisect_right(fails, since)
-        if failed and writer in begun:
-            found.append(Span(line.source, line.number, line.number))
-            begun.clear()
+        ended = bisect_right(ends, line.number) > bisect_right(ends, since)
+        name = _PID.sub("", line.stream)
+        writer = (kind, line.stream)
+        known = writer in seen or ((kind, name) in names and (ended or _ONE_OF_ITS_NAME.search(name) is not None))
+        again = again and failed and (ended or (opening.alone and not _worked(lines, place, fails)))
+        if failed and (known or again):
+            found.append(_Begin(Span(line.source, line.number, line.number), again))
+            before = len(kinds)
+            seen.clear(), names.clear(), kinds.clear()
             since = line.number
-        begun.add(writer)
+        elif match is None:
+            continue
+        seen.add(writer)
+        names.add((kind, name))
+        kinds.add(kind)
+        if found and (len(kinds) > 1 or before < 2):
+            found[-1].sure = True
     return found
+
+
+def _worked(lines: Sequence[LogLine], place: int, fails: Sequence[int]) -> bool:
+    """True where the job was at work between the last failure above a line and the line: then nothing had ended."""
+    last = fails[bisect_right(fails, lines[place].number) - 1]
+    for line in lines[place - 1 :: -1] if place else ():
+        if line.number <= last:
+            return False
+        if is_work_text(line.text):
+            return True
+    return False
+
+
+def _real(begins: Sequence[_Begin], events: Sequence[Event], lines: Sequence[LogLine]) -> list[Span]:
+    """The beginnings behind which something happened that only a new run explains: more of its kind, a failure, work."""
+    numbers = [begin.span.first_line for begin in begins]
+    alive = set()
+    unsure = {place for place, begin in enumerate(begins) if not begin.sure}
+    if unsure:
+        alive = {bisect_right(numbers, e.span.first_line) - 1 for e in events if e.kind in _FAILS - _TOLD}
+        for line in reversed(lines):
+            place = bisect_right(numbers, line.number) - 1
+            if place < 0:
+                break
+            if place in unsure and place not in alive and is_work_text(line.text):
+                alive.add(place)
+    return [begin.span for place, begin in enumerate(begins) if begin.sure or place in alive]
+
+
+def _cut(event: Event, begin: int) -> Event:
+    """An event without the lines from `begin` on: what the next run printed is no part of the last one's message."""
+    more = event.span.last_line - begin + 1
+    span = Span(event.span.source, event.span.first_line, begin - 1)
+    chain = event.chain
+    if chain is not None:
+        last = replace(chain.last, message=_without(chain.last.message, more))
+        chain = replace(chain, exceptions=(*chain.exceptions[:-1], last), span=span)
+    return replace(event, span=span, message=_without(event.message, more), chain=chain)
+
+
+def _without(message: str, more: int) -> str:
+    """A message without its last lines; its first one stays."""
+    parts = message.split("\n")
+    return "\n".join(parts[: max(1, len(parts) - more)]).rstrip()

@@ -33,7 +33,7 @@ from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
-from forensics.verdict.runs import Analysis, analyse, choose
+from forensics.verdict.runs import Analysis, analyse, came_back, choose
 from forensics.verdict.watchdogs import with_quiet_rank
 
 _MOST_FAILURES = 200
@@ -65,6 +65,8 @@ def judge(
             help="leave --incident out for the one that ended the job",
         )
     chosen = choose(analyses, incident)
+    if came_back(chosen, analyses, quotes):
+        chosen.status = Status.DEGRADED
     return _incident(chosen, analyses, intake, events, facts, findings, contradictions, quotes)
 
 
@@ -142,7 +144,14 @@ def _incident(
         )
         verdict = with_quiet_rank(verdict, chosen.cast, chosen.hang, intake.activity)
         verdict = with_launchers_word(
-            verdict, chosen.run.events, chosen.cast, chosen.hang is not None, intake.sources, quotes, status is Status.DEGRADED
+            verdict,
+            chosen.run.events,
+            chosen.cast,
+            chosen.hang is not None,
+            intake.sources,
+            quotes,
+            status is Status.DEGRADED,
+            analyses[-1].run.begin if chosen is not analyses[-1] else None,
         )
     others = tuple(_other(one, quotes) for one in analyses if one is not chosen and one.failed)
     return Incident(

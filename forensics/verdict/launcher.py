@@ -18,7 +18,7 @@ from forensics.model.source import Evidence, LogSource, Rank, Span
 from forensics.model.verdict import CausalRole, Verdict
 from forensics.verdict.outcome import aftermath
 from forensics.verdict.quotes import Quotes
-from forensics.verdict.restarts import restarts_of
+from forensics.verdict.restarts import restarts_of, who_restarted
 from forensics.verdict.roles import Cast
 
 #: torchrun keeps each attempt's output in a folder of its own
@@ -33,14 +33,15 @@ def with_launchers_word(
     sources: Sequence[LogSource],
     quotes: Quotes,
     went_on: bool = False,
+    again: Span | None = None,
 ) -> Verdict:
     """The verdict with what restarts and the launcher's summary say of it. hung: a rank is blamed for what did not come;
-    went_on: the job got over the failure."""
+    went_on: the job got over the failure; again: where its last run began, if that is another one."""
     told: list[str] = []
     proof: list[Evidence] = []
     words = (
         _attempts(events, cast, sources, quotes),
-        _recovery(events, quotes) if went_on else None,
+        _recovery(events, quotes, again) if went_on else None,
         _other_root(verdict, events, cast, hung, quotes),
     )
     for found in words:
@@ -60,7 +61,7 @@ def _attempts(
     events: Sequence[Event], cast: Cast, sources: Sequence[LogSource], quotes: Quotes
 ) -> tuple[str, list[Evidence]] | None:
     """In how many attempts the failure came back."""
-    restarts = restarts_of(events)
+    restarts = restarts_of(events, quotes)
     lines: dict[int, list[int]] = {}
     for event in restarts:
         lines.setdefault(event.span.source, []).append(event.span.first_line)
@@ -85,15 +86,16 @@ def _attempts(
     return f"Only attempt {next(iter(failed)) + 1} of {count} failed this way.", proof
 
 
-def _recovery(events: Sequence[Event], quotes: Quotes) -> tuple[str, list[Evidence]] | None:
+def _recovery(events: Sequence[Event], quotes: Quotes, again: Span | None) -> tuple[str, list[Evidence]] | None:
     """That the job got over it: what it did after the last restart."""
-    restarts = restarts_of(events)
-    if not restarts:
+    restarts = restarts_of(events, quotes)
+    begin = restarts[-1].span if restarts else again
+    if begin is None:
         return None
-    later = aftermath(quotes, restarts[-1].span)
+    later = aftermath(quotes, begin)
     proof = [quotes.of(later.first_work, "the job at work again")] if later.first_work is not None else []
     how = "and it ended in order" if later.ended else "and it was at work again"
-    return f"The job recovered: the launcher started the workers again, {how}.", proof
+    return f"The job recovered: {who_restarted(restarts[-1]) if restarts else 'it was started again'}, {how}.", proof
 
 
 def _other_root(

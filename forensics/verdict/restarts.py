@@ -1,36 +1,93 @@
-"""Did a job that its launcher started again get over the failure? In: a run's events and failures; out: yes or no. Sample:
+"""Did a job that was started again get over the failure? In: a run's events and failures; out: yes or no. Samples:
 
 ValueError of rank 3 · "Worker group FAILED. 2/3 attempts left; will restart worker group" · steps 20 … 199
 "worker group successfully finished"            -> the second attempt did the work: degraded, not crashed
+"CANCELLED AT … DUE TO NODE FAILURE" after step 400 · steps 350, 351 …     -> Slurm put the job back into its queue, and it went on
 
-A failure that comes back after the last restart was not got over.
+A failure that comes back after the last restart was not got over. Who restarts: torchrun's agent, systemd, docker, supervisord,
+Ray Train, Slurm. A node failure and a preemption end a job or put it back into the queue: only a new beginning tells which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
-from forensics.model.source import Span
+from forensics.model.source import LogLine, Span
 from forensics.model.verdict import CausalRole
-from forensics.verdict.outcome import aftermath, caught
+from forensics.verdict.incidents import begun
+from forensics.verdict.outcome import aftermath, caught, is_work
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
 _FINISHED = Pattern(r"worker group successfully finished")
 _MOST_LINES = 20_000
+#: why Slurm ends a job that it starts again, and why it may
+_REQUEUED, _PERHAPS = "job requeue", ("node failure", "preemption")
+_STEP = pattern_of(r"\b(?:[Ii]ter(?:ation)?|(?:global_|training_)?[Ss]tep)[ :=\[#]{1,12}(\d{1,9})\b")
+#: steps that are compared on each side of an end
+_FEW = 40
+#: who starts a job again, in words
+_WHO = {
+    "systemd": "systemd started the service again",
+    "docker": "docker started the container again",
+    "supervisord": "supervisord started the program again",
+    "ray": "Ray Train started the workers again",
+    "lightning": "the job was put back into Slurm's queue and started again",
+    "slurm": "Slurm put the job back into its queue and started it again",
+}
 
 
-def restarts_of(events: Sequence[Event]) -> list[Event]:
-    """The launcher's lines that it starts the workers again, as they came."""
-    return [e for e in events if e.kind is EventKind.LAUNCHER and e.fields.get("what") == "restart"]
+def restarts_of(events: Sequence[Event], quotes: Quotes) -> list[Event]:
+    """The lines that say that the job is started again, as they came."""
+    return [e for e in events if _restarts(e, quotes)]
+
+
+def who_restarted(event: Event) -> str:
+    """Who started the job again, as a sentence without its end."""
+    by = "slurm" if event.parser == "slurm" else str(event.fields.get("by"))
+    return _WHO.get(by, "the launcher started the workers again")
+
+
+def _restarts(event: Event, quotes: Quotes) -> bool:
+    if event.kind is EventKind.PROCESS_EXIT:
+        return event.fields.get("restarts") is True
+    if event.kind is not EventKind.LAUNCHER:
+        return False
+    if event.fields.get("what") == "restart":
+        return True
+    reason = event.fields.get("reason") if event.fields.get("what") == "cancelled" else None
+    return reason == _REQUEUED or (reason in _PERHAPS and _begins_anew(event.span, quotes))
+
+
+def _begins_anew(span: Span, quotes: Quotes) -> bool:
+    """True where a process begins behind an end, or where the steps behind it are not those that would have come next."""
+    later = quotes.after(span)[:_MOST_LINES]
+    if any(begun(line) for line in later):
+        return True
+    before = _steps(quotes.lines(Span(span.source, 1, span.first_line))[::-1])
+    after = _steps(later)
+    return bool(before) and bool(after) and min(after) <= max(before)
+
+
+def _steps(lines: Sequence[LogLine]) -> list[int]:
+    """The first few steps that the lines tell."""
+    found: list[int] = []
+    for line in lines[:_MOST_LINES]:
+        match = _STEP.search(line.text[:400]) if is_work(line) else None
+        if match is not None:
+            found.append(int(match[1]))
+            if len(found) == _FEW:
+                break
+    return found
 
 
 def recovered(events: Sequence[Event], members: Sequence[Sighting], quotes: Quotes) -> bool:
     """True where every failure stands before the last restart of its log and the job was at work after that."""
     last: dict[int, Span] = {}
-    for event in restarts_of(events):
+    for event in restarts_of(events, quotes):
         held = last.get(event.span.source)
         if held is None or event.span.first_line > held.first_line:
             last[event.span.source] = event.span

@@ -283,6 +283,15 @@ def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
     return last
 
 
+def came_back(chosen: Analysis, analyses: Sequence[Analysis], quotes: Quotes) -> bool:
+    """True where the job was started again after the run that is the verdict, and went well from then on."""
+    if not chosen.failed or chosen.status not in (Status.CRASHED, Status.HUNG):
+        return False
+    later = analyses[[one is chosen for one in analyses].index(True) + 1 :]
+    begin = later[-1].run.begin if later else None
+    return begin is not None and not any(one.failed for one in later) and aftermath(quotes, begin).went_on
+
+
 def _repeats(last: Analysis, earlier: Analysis) -> bool:
     one, other = last.cast.primary, earlier.cast.primary
     if one is None or other is None:

@@ -48,7 +48,7 @@ _NEAR = 4_000
 _FOREIGN = Pattern(
     r"\n(?=\[?[WEIF]\d{3,4} \d\d:|\[rank\d+\]:|##\[|[EWIF] external/|(?:\[[\w.-]{1,40}\] ?)?\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d"
     r"|(?:INFO|WARNING|ERROR|DEBUG)[ :]+\d\d-\d\d |\(\w+ pid=\d+\)|-{18,}\s*$|terminate called |Fatal Python error"
-    r"|srun: |slurmstepd: |\*\*\* Aborted at )",
+    r"|srun: |slurmstepd: |\*\*\* Aborted at |\[(?:State Transition|FailurePolicy)\])",
     re.MULTILINE,
 )
 #: links that JAX puts into a chain to say that frames were left out
@@ -158,6 +158,8 @@ def sight(event: Event) -> Sighting | None:
         weight = 3  # MPI's own handler ends the process by it
     if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown_requested" and event.type:
         weight = 0
+    if event.kind is EventKind.LAUNCHER and event.parser == "supervisors" and event.fields.get("what") == "restart":
+        weight = None  # that something is started again says nothing of how it ended
     if weight is None:
         return None
     seen = Sighting(

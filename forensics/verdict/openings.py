@@ -1,0 +1,65 @@
+"""Does a log's opening stand in it again? In: lines and the first failure; out: where its first lines come back. Sample:
+
+=== nanotrain 0.4 === · config: lr=3e-4 · loading tokenizer · FileNotFoundError … · === nanotrain 0.4 === · config: lr=1e-4 · loading
+tokenizer -> the second "=== nanotrain" begins another run of the same program
+
+Programs without a known first line are told apart this way. Where several processes print the opening, it says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from forensics.ingest.compiled import pattern_of
+from forensics.model.source import LogLine
+
+#: lines of the opening that are compared, and how many of them in a row must come back
+_MOST = 24
+_LEAST = 3
+#: how far into the log the opening may begin, and how far into the opening what comes back may
+_FIRST = 200
+_OFFSET = 3
+#: a shorter line is a rule or a word
+_SHORT = 8
+_NUMBERS = str.maketrans("0123456789", "0000000000")
+#: a program that speaks of ranks is started several times at once
+_SEVERAL = pattern_of(
+    r"\b(?:rank|world|worker|local_rank|node_rank|device_mesh|nproc)\b|\[\d{1,5}\]|\b\d{1,5} ?/ ?\d{1,5}\b", re.IGNORECASE
+)
+
+
+class Opening:
+    """The first lines of a log. alone: True where nothing in them speaks of several processes."""
+
+    def __init__(self, lines: Sequence[LogLine], first_failure: int) -> None:
+        self._lines = lines
+        before = []
+        for line in lines[:_FIRST]:
+            if line.number >= first_failure:
+                break
+            if len(line.text.strip()) >= _SHORT:
+                before.append(line)
+        keys = [_key(line) for line in before]
+        self._keys = keys[:_MOST]
+        self.alone = not any(line.stream or line.rank or _SEVERAL.search(line.text[:400]) for line in before[:_MOST])
+        once = len(set(keys)) == len(keys) or not set(keys[:_OFFSET]) & set(keys[_OFFSET:])
+        self._firsts = frozenset(self._keys[:_OFFSET]) if once and len(self._keys) >= _LEAST else frozenset()
+
+    def stands_at(self, place: int) -> bool:
+        """True where the line with this index, and those below it, are the opening's once more."""
+        if not self._firsts or _key(self._lines[place]) not in self._firsts:
+            return False
+        start = self._keys.index(_key(self._lines[place]))
+        wanted = self._keys[start : start + _LEAST]
+        found = []
+        for line in self._lines[place : place + 3 * _LEAST]:
+            if len(line.text.strip()) >= _SHORT:
+                found.append(_key(line))
+            if len(found) == len(wanted):
+                break
+        return len(wanted) == _LEAST and found == wanted
+
+
+def _key(line: LogLine) -> str:
+    return line.text.strip()[:120].translate(_NUMBERS)
