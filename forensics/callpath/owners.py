@@ -19,6 +19,10 @@ _OWNERS = (Owner.ENGINE, Owner.KERNEL_LIBRARY, Owner.FRAMEWORK, Owner.RUNTIME, O
 
 _INSTALLED = Pattern(r"(?:site|dist)-packages/")
 _STANDARD = Pattern(r"(?:^|/)(?:lib(?:64)?/)?python3(?:\.\d+)?t?/(?!.*(?:site|dist)-packages/)")
+#: Windows: C:/…/Python311/Lib/x.py, C:/…/miniconda3/envs/llm/lib/x.py, C:/…/python311.zip/x.py
+_STANDARD_OF_WINDOWS = pattern_of(
+    r"^[A-Za-z]:/(?:.{0,200}/)?(?:[^/]{0,80}(?:[Pp]ython|conda)[^/]{0,80}|envs/[^/]{1,80})/[Ll]ib/(?!site-packages/)|/python3\d{1,2}\.zip/"
+)
 _NATIVE_FILE = Pattern(r"\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp|inl|S|rs|go|pyx)$")
 #: the first symbol namespace of a native function, where neither file nor module is known
 _NAMESPACES = (
@@ -89,7 +93,7 @@ def _is_checkout(folder: str, package: str) -> bool:
 @lru_cache(maxsize=4096)
 def _of_path(path: str) -> Owner | None:
     path = path.replace("\\", "/")
-    if path.startswith("<frozen") or _STANDARD.search(path):
+    if path.startswith("<frozen") or _STANDARD.search(path) or _STANDARD_OF_WINDOWS.search(path):
         return Owner.RUNTIME
     if path.startswith("<eval_with_key>") or "/torchinductor_" in path or "torch_compile_cache/" in path:
         return Owner.FRAMEWORK

@@ -27,6 +27,7 @@ from forensics.model.verdict import (
     Verdict,
 )
 from forensics.verdict.category import Judgement
+from forensics.verdict.chains import told_by
 from forensics.verdict.hang import Hang
 from forensics.verdict.sighting import exits as known_exits
 
@@ -165,9 +166,10 @@ def _title(primary: Failure, judgement: Judgement, hang: Hang | None) -> str:
         return f"{hang.culprit.label} kept the others waiting in {hang.collective.op or 'a collective'}"
     if judgement.finding is not None:
         return judgement.finding.title
-    said = primary.root_message or primary.message
+    told = told_by(primary.chain, primary.root_type, primary.root_message)
+    type_, said = told or (primary.root_type or primary.type or "", primary.root_message or primary.message)
     line = next((part.strip() for part in said.split("\n") if part.strip()), "")[:140]
-    name = (primary.root_type or primary.type or "").rsplit(".", 1)[-1]
+    name = type_.rsplit(".", 1)[-1]
     detail = f"{name}: {line}" if name and line else name or line
     if judgement.title:
         return f"{judgement.title} ({detail})" if detail else judgement.title

@@ -2,8 +2,10 @@
 
 "local rank 3" of attempt_0/3/error.json + the summary's "rank : 11 (local_rank: 3)"  -> rank 11
 "local rank 3" of a job of one node (nnodes=1, or world size 4 and a local rank 3)     -> rank 3
+"local rank 3" of the one agent of a log in which rank 0 speaks (the first node, however many there are)  -> rank 3
+"local rank 3" of the one agent of a log in which ranks 9 and 12 speak, 8 to a node     -> rank 11
 
-A local rank is unique on its node only: where two nodes are in sight, or nothing says that there is one, it stays what it is.
+A local rank is unique on its node only: where two nodes are in sight, or nothing says which one it is, it stays what it is.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from forensics.ingest.compiled import pattern_of
-from forensics.model.event import Event
+from forensics.model.event import Event, EventKind
 from forensics.model.knowledge import Facts
 from forensics.model.record import replace
 from forensics.model.source import Rank, RankActivity
@@ -32,20 +34,22 @@ def join_local(
         return list(events), tuple(activity)
     known = _told(ranks)
     alone = _one_node(ranks, facts)
+    bases = {} if alone else _bases(events, activity, facts)
 
-    def joined(rank: Rank | None) -> Rank | None:
+    def joined(rank: Rank | None, source: int) -> Rank | None:
         if rank is None or not _is_local(rank):
             return rank
         local = rank.axis("local")
         home = known.get((rank.node, local)) or known.get((None, local))
         if home is not None:
             return Rank(home.label, home.number, home.axes, rank.node or home.node, rank.pid or home.pid)
-        if alone:
-            return Rank(f"rank {local}", local, rank.axes, rank.node, rank.pid)
+        base = 0 if alone else bases.get(source)
+        if base is not None and local is not None:
+            return Rank(f"rank {base + local}", base + local, rank.axes, rank.node, rank.pid)
         return rank
 
-    own = [replace(e, rank=joined(e.rank)) if e.rank is not None and _is_local(e.rank) else e for e in events]
-    acts = [replace(a, rank=joined(a.rank)) if _is_local(a.rank) else a for a in activity]
+    own = [replace(e, rank=joined(e.rank, e.span.source)) if e.rank is not None and _is_local(e.rank) else e for e in events]
+    acts = [replace(a, rank=joined(a.rank, a.source)) if _is_local(a.rank) else a for a in activity]
     return own, tuple(acts)
 
 
@@ -77,3 +81,29 @@ def _one_node(ranks: Sequence[Rank], facts: Facts) -> bool:
         return True  # several nodes would share the world's ranks, and none of them would count that far
     command = facts.command or ""
     return _ONE_BY_DEFAULT.search(command) is not None and _SEVERAL.search(command) is None
+
+
+def _bases(events: Sequence[Event], activity: Sequence[RankActivity], facts: Facts) -> dict[int, int]:
+    """Source -> the global rank of its local rank 0: a source with one of torchrun's agents in it holds the ranks of one node, and
+    an agent numbers its ranks in a row (torch.distributed.run, contiguous assignment)."""
+    agents: dict[int, set[str]] = {}
+    for event in events:
+        if event.parser == "torchelastic" or (event.kind is EventKind.LIFECYCLE and event.message.startswith("Setting OMP_NUM_THREADS")):
+            agents.setdefault(event.span.source, set()).add(event.stream)
+    own: dict[int, list[Rank]] = {}
+    for place, rank in [(e.span.source, e.rank) for e in events] + [(a.source, a.rank) for a in activity]:
+        if rank is not None and place in agents and len(agents[place]) == 1 and "" not in agents[place]:
+            own.setdefault(place, []).append(rank)
+    found: dict[int, int] = {}
+    each = facts.setting("nproc_per_node")
+    size = int(each.value) if each is not None and each.value and each.value.isascii() and each.value.isdigit() else 0
+    for place, ranks in own.items():
+        numbers = {rank.number for rank in ranks if rank.number is not None}
+        locals_ = {local for rank in ranks if _is_local(rank) and (local := rank.axis("local")) is not None}
+        if not numbers or not locals_ or len({rank.node for rank in ranks if rank.node}) > 1:
+            continue
+        if min(numbers) == 0 or max(numbers) <= max(locals_):
+            found[place] = 0
+        elif size and len({number // size for number in numbers}) == 1:
+            found[place] = min(numbers) // size * size
+    return found

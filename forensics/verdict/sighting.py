@@ -19,6 +19,7 @@ from forensics.model.source import Rank, Span
 from forensics.model.stack import Frame, RaisedException, StackTrace
 from forensics.model.verdict import CausalRole
 from forensics.parse.python.messages import named_in
+from forensics.verdict.chains import root_of
 
 #: how much a kind of event says by itself: 3 a failure for certain, 2 an error that a process printed, 1 the word of another,
 #: 0 that somebody asked the job to stop
@@ -51,8 +52,6 @@ _FOREIGN = Pattern(
     r"|srun: |slurmstepd: |\*\*\* Aborted at |\[(?:State Transition|FailurePolicy)\])",
     re.MULTILINE,
 )
-#: links that JAX puts into a chain to say that frames were left out
-_MARKERS = ("SimplifiedTraceback", "UnfilteredStackTrace", "JaxStackTraceBeforeTransformation")
 _BUILD = Pattern(
     r"Ninja build failed|ninja: build stopped|Error building extension|returned non-zero exit status|nvcc|Error compiling"
 )
@@ -182,7 +181,7 @@ def sight(event: Event) -> Sighting | None:
         chain = event.chain
         seen.chain = chain.exceptions
         seen.type, seen.message = chain.last.type, own_words(chain.last.message)
-        root = next((link for link in chain.exceptions if not link.type.endswith(_MARKERS)), chain.root)
+        root = root_of(chain)
         seen.root_type, seen.root_message = root.type, own_words(root.message)
         seen.frames = root.frames or next((link.frames for link in chain.exceptions if link.frames), ())
         seen.heading = chain.heading
