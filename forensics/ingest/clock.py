@@ -19,7 +19,7 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _CLOCK = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
 _FORMS = (
     Pattern(r"(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d{4})[- ]" + _CLOCK + "$"),
-    Pattern(r"(?P<m>\d\d)-?(?P<d>\d\d) " + _CLOCK + "$"),
+    Pattern(r"(?P<m>\d\d?)-?(?P<d>\d\d) " + _CLOCK + "$"),
     Pattern(r"[A-Z][a-z]{2} (?P<b>[A-Z][a-z]{2}) +(?P<d>\d{1,2}) " + _CLOCK + r" (?P<y>\d{4})$"),
     Pattern(r"(?P<b>[A-Z][a-z]{2}) {0,2}(?P<d>\d{1,2}) " + _CLOCK + "$"),
     Pattern(_CLOCK + "$"),

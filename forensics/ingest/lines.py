@@ -12,6 +12,7 @@ from forensics.ingest.clock import ClockWatch, moment, with_year
 from forensics.ingest.decode import visible
 from forensics.ingest.dialects import table_of, votes
 from forensics.ingest.learned import learn
+from forensics.ingest.pattern import Pattern
 from forensics.ingest.ranks import global_numbers, rank_of, stream_of
 from forensics.model.source import LogLine, Rank
 
@@ -25,6 +26,8 @@ _LEVELS = {
 _PREFIX_REACH = 2_000
 #: lines that vote on the weak prefixes
 _SAMPLE = 400
+#: a worker that has no rank in its name yet says which one it is
+_IS_RANK = Pattern(r"\bworld_size=\d{1,6} rank=(\d{1,6}) local_rank=")
 
 
 class LineMaker:
@@ -117,6 +120,8 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
                 by_pid[key] = rank
             elif by_pid[key] is not None and by_pid[key].label != rank.label:  # type: ignore[union-attr]
                 by_pid[key] = None
+    for pid, rank in _told(lines).items():
+        by_pid.setdefault(pid, rank)
     mixed = len(watch.counts) > 1 and "wall" in watch.counts
     if not numbers and not by_pid and not mixed:
         return lines
@@ -143,3 +148,15 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
             line = LogLine(*line[:5], rank, time, *line[7:])
         settled.append(line)
     return settled
+
+
+def _told(lines: list[LogLine]) -> dict[str, Rank]:
+    """pid -> rank, from what processes say of themselves: "(Worker pid=71) … world_size=8 rank=3 local_rank=3"."""
+    found: dict[str, Rank] = {}
+    for line in lines:
+        if line.rank is None and "pid=" in line.stream and " local_rank=" in line.text:
+            said = _IS_RANK.search(line.text[:400])
+            pid = line.stream.rsplit("pid=", 1)[1]
+            if said is not None and pid.isdigit():
+                found[pid] = Rank(f"rank {int(said[1])}", int(said[1]), (), None, int(pid))
+    return found

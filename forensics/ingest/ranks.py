@@ -21,12 +21,14 @@ _NO_RANK = Pattern(
     r"(?:Engine_?Core|API_?Server|DPCoordinator|StageEngineCore|TaskRunner|raylet|autoscaler|gcs_server)", re.I
 )
 _AXIS = Pattern(r"([A-Z][A-Z_]{0,10}?)_?([\dO]{1,5})(?![A-Z\d])")
+#: where one axis of "_TP0_DCP0_EP0" ends and the next begins
+_JOINT = re.compile(r"_(?=[DPTEC][CP]?P\d)")
 
 
 @lru_cache(maxsize=4096)
 def _parse_axes(text: str) -> tuple[tuple[str, int], ...]:
     found = {}
-    for token in text.replace("_DP", " DP").replace("_PP", " PP").replace("_TP", " TP").replace("_EP", " EP").split():
+    for token in _JOINT.sub(" ", text).split():
         token = token.replace("MOE DP", "MOE_DP").strip("_")
         match = _AXIS.fullmatch(token)
         if match:

@@ -19,6 +19,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.source import LogLine, Rank
 from forensics.parse.exits import Groups, exit_of, with_exit_type
+from forensics.parse.reading import Lazy
 from forensics.parse.rows import Row, Table
 from forensics.parse.signals import signal_of_exit
 
@@ -38,6 +39,17 @@ def _rank(groups: Groups, line: LogLine) -> Rank | None:
         f"rank {local}" if alone else f"local rank {local}", int(local) if alone else None, (("local", int(local)),)
     )
 
+
+def _vllm_worker(groups: Groups, line: LogLine) -> Rank | None:
+    """vLLM names a worker process after its rank in its engine; with several engines that is not the job's rank."""
+    name = groups.get("name") or ""
+    number = name.removeprefix("VllmWorker-")
+    if number == name or not number.isdigit() or _OTHER_ENGINE.search(line.stream):
+        return line.rank
+    return Rank(f"rank {int(number)}", int(number))
+
+
+_OTHER_ENGINE = Lazy(r"EngineCore_(?:DP)?[1-9]")
 
 _TABLE = Table(
     "launchers",
@@ -168,6 +180,7 @@ _TABLE = Table(
             _X,
             r"(?P<message>(?:Worker proc|Engine core proc|Subprocess|APIServer|Process) ?(?P<name>[\w-]{0,80}) ?(?:\(pid[ =:]*(?P<pid>\d+)\) )?died unexpectedly(?: \(exit code: (?P<code>-?\d+)\))?.*)$",
             fill=exit_of("vllm"),
+            who=_vllm_worker,
             unless=("Error: ",),
         ),
         Row(

@@ -154,6 +154,8 @@ _TABLE = Table(
         _asked("Keyboard interrupt received", type="SIGINT"),
         _asked("Interrupt received, shutting down", type="SIGINT"),
         _asked("Shutdown requested"),
+        _asked("API server: shutdown triggered"),
+        _asked("EngineCore: trigger received signal=", r"trigger received signal=(?P<type>SIG(?:TERM|INT))\b.*"),
         _asked("WorkerProc was terminated", type="SIGTERM", unless=('"WorkerProc was',)),
         _asked("Received exit signal", r"Received exit signal (?P<type>SIG\w+)?.*"),
         _asked("Signal (15) received", type="SIGTERM"),

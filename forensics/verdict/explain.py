@@ -78,6 +78,8 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
         kinds.append("tpu")
     if _COORDINATION.search(said):
         kinds.append("coordination")
+    if "died unexpectedly" in said:
+        kinds.append("vanished")
     if "probe, will be restarted" in said:
         kinds.append("probe")
     if primary.frames and primary.type and not outside:

@@ -112,7 +112,7 @@ def explain_communication(seen: list[Sighting], order: Order) -> None:
         if sighting.root_message != sighting.message and sighting.root_message not in ("", "None"):
             continue
         said = _continuation(sighting, lines, order)
-        message = "\n".join(s.message for s in said[:4])
+        message = "\n".join(dict.fromkeys(s.message for s in said[:4]))
         if not said:
             before = [w for w in warnings.before(sighting.place, 128) if w.place < sighting.place]
             own = [w for w in before if w.message and same_process(w, sighting)]

@@ -6,6 +6,7 @@ pass                                     -> the job went on and ended in order
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from forensics.data import table
@@ -30,6 +31,25 @@ _QUOTES = Pattern(
 )
 _LOW = frozenset(("WARNING", "WARN"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
+
+
+#: what the clients of torch's store warn of when the process that kept it has left
+_STORE_LEFT = pattern_of(
+    r"^\W*(?:\[c10d\] )?(?:(?:recv|send)(?:Value|Vector|Bytes)\w{0,12} failed on"
+    r"|[Ff]ailed to (?:check the .should dump. flag|recv, got 0 bytes))"
+)
+_REMOTE = pattern_of(r"\bremote=\[(?:::ffff:)?([^\]\s]{1,200})\]")
+_HERE = frozenset(("localhost", "127.0.0.1", "::1"))
+
+
+def store_left_first(members: Sequence[Sighting], quotes: Quotes) -> bool:
+    """True where nothing was said but that torch's store was gone, as a warning, by a job at work whose store was kept on this
+    machine: its processes leave one after another at the end, and the keeper left first. A keeper elsewhere may have died."""
+    said = [m for m in members if m.weight >= 2]
+    if not said or not all(m.level in _LOW and _STORE_LEFT.search(m.message[:300]) for m in said):
+        return False
+    remotes = {name for m in said for e in m.events for name in _REMOTE.findall(e.message[:400])}
+    return bool(remotes) and remotes <= _HERE and worked_before(quotes, said[0].span)
 
 
 @lru_cache(maxsize=1)

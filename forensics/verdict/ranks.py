@@ -23,6 +23,8 @@ _IS = Pattern(
     r"|\b[Rr]ank(?:/world[-_ ]size)?\)?:? (\d{1,6})/\d{1,6}\b|\bRANK=(\d{1,6})\b"
 )
 
+#: what a process says of its own end or of its parent's: nothing of a failure of its own
+_NO_FAULT = frozenset(("parent_gone", "closing"))
 _MOST_LINES = 5_000
 #: of several things said of one rank, the first counts
 _LOUD = ("missing", "initiating", "waiting", "same", "cascade", "unknown", "teardown", "ok", "silent", "unobserved")
@@ -165,6 +167,6 @@ def _failed(event: Event) -> bool:
     exit_ = event.fields.get("exit")
     if isinstance(exit_, ProcessExit):
         if exit_.code is None:
-            return exit_.signal not in (None, "SIGTERM")
+            return exit_.signal not in (None, "SIGTERM") or (exit_.signal is None and "died unexpectedly" in event.message)
         return exit_.code not in (0, -15, 143)
-    return event.kind is EventKind.LAUNCHER
+    return event.kind is EventKind.LAUNCHER and event.fields.get("what") not in _NO_FAULT

@@ -50,6 +50,8 @@ _SOFT = pattern_of(r"\bself\.soft=True")
 #: lines that are asked whether an engine worked again
 _MOST_LINES = 5_000
 _KILL = ("SIGKILL", "exit -9", "exit 137")
+#: Slurm's word that a step ended because somebody ended it
+_CANCELLED = pattern_of(r"^\W*(?:STEP|JOB) [\d.+_]{1,40} ON \S{1,200} CANCELLED AT (?!.{0,60}DUE TO)")
 
 
 @draft
@@ -99,6 +101,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     deadly = [
         g for g in exits if (g.first.type and _DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])
     ]
+    deadly, cancelled = _without_cleanup(deadly, exits, ordered)
     hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
     conditional = [g for g in ordered if g.first.conditional]
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
@@ -109,10 +112,12 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     seen_dead = [g for g in ordered if g.first.outside and g.first.role is CausalRole.CASCADE and not g.first.torn]
     # A launcher's summary names the exit that it saw, and that exit is nearer.
     seen_dead = [g for g in seen_dead if g.first.rule not in ("cascade.child-failed", "cascade.mpi-primary-job")]
-    asked = next((place for place, g in enumerate(ordered) if g.first.weight == 0 and g.first.role is None), None)
+    asked = next((place for place, g in enumerate(ordered) if g.first.weight == 0 and (g.first.role is None or g.first.conditional)), None)
     if asked is not None:  # who died after it died of it
         behind = {id(g) for g in ordered[asked:]}
         seen_dead = [g for g in seen_dead if id(g) not in behind]
+    # A parent that names the process that vanished is nearer than a front end that misses its engine.
+    vanished = [g for g in seen_dead if g.first.kind == "exit" and "died unexpectedly" in g.first.message[:1_000]]
     gone = [g for g in seen_dead if g.first.weight >= 3 or g.first.typed]
     gone = gone[-1:] if gone and gone[-1].first.rule in ENGINE_GONE else gone
     # What a library warned of before its connections broke is nearer to the cause than the broken connection.
@@ -120,7 +125,8 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     aborted = [g for g in own if g.first.rule == "cascade.abort-after" and g.first.kind in ("fatal_signal", "native")]
     if aborted and deadly and ordered.index(deadly[0]) < ordered.index(aborted[0]):
         aborted = []
-    classes = (hard, wrapped, aborted if deadly else [], hung, deadly, cascades, printed, own, warned, gone, seen_dead, conditional, torn)
+    told = (hung, cancelled, deadly, cascades, printed, own, warned, vanished, gone, seen_dead, conditional, torn)
+    classes = (hard, wrapped, aborted if deadly else [], *told)
     for choice in classes:
         if choice:
             first = choice[0].first
@@ -130,6 +136,28 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
         if choice:
             return choice[0], choice[0].first.outside or choice[0].first.role is not None
     return None, False
+
+
+def _without_cleanup(
+    deadly: Sequence[Group], exits: Sequence[Group], ordered: Sequence[Group]
+) -> tuple[list[Group], list[Group]]:
+    """(deadly exits without the kills with which an engine or a scheduler ends what is left, what the scheduler cancelled for).
+
+    SGLang's parent kills its whole process tree, itself too, once a child has told it of a failure; Slurm kills the tasks of a
+    step that it cancels, and cancels a step whose task had failed.
+    """
+    kills = [g for g in deadly if g.first.type in _KILL and not _ENDED.search(g.first.message[:1_000])]
+    if not kills:
+        return list(deadly), []
+    place = ordered.index(kills[0])
+    before = ordered[:place]
+    if any(g.first.rule == "teardown.sigquit" for g in before):
+        return [g for g in deadly if ordered.index(g) < place or g not in kills], []
+    at = next((i for i, g in enumerate(before) if g.first.conditional and _CANCELLED.search(g.first.message[:300])), None)
+    if at is None:
+        return list(deadly), []
+    failed = [g for g in before[:at] if g in exits and g not in deadly and (g.first.type or "").startswith("exit ")]
+    return list(deadly), (failed or [before[at]])[:1]
 
 
 def _ended_by_watchdog(

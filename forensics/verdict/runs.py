@@ -21,7 +21,7 @@ from forensics.verdict.hardware import fault_of, of_the_program
 from forensics.verdict.incidents import Run, came_up
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, worked_before
+from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, store_left_first, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import whose
 from forensics.verdict.restarts import recovered
@@ -164,6 +164,8 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
     members = [m for g in cast.groups for m in g.members]
     if any(m.kind == "exit" and m.weight and _bad_exit(m) and m.role is None for m in members):
         return None
+    if store_left_first(members, quotes):
+        return Status.HEALTHY
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
     live = [m for m in serious if not caught(m, quotes)]
     last = max(serious, key=lambda m: m.span.last_line)

@@ -32,6 +32,11 @@ def stamped(*axes: str) -> str:
         ("[default3]: x\n", {"local rank 3": None}),
         ("torchrun --nnodes=1 --nproc-per-node=4 x.py\n[default3]: x\n", {"local rank 3": 3}),
         ("(Worker_PP1_TP0 pid=7) x\n(Worker_PP0_TP0 pid=6) x\n(Worker_PP0_TP1 pid=5) x\n", {"PP1 TP0": 2, "PP0 TP0": 0, "PP0 TP1": 1}),
+        ("(Worker_TP2_DCP2_EP2 pid=7) x\n", {"TP2 EP2 DCP2": 2}),
+        ("(Worker_PP1_TP1_PCP0 pid=7) x\n(Worker_PP0_TP0_PCP0 pid=6) x\n", {"PP1 TP1 PCP0": 3, "PP0 TP0 PCP0": 0}),
+        ("(Worker pid=7) I am world_size=8 rank=5 local_rank=1 x\n(Worker pid=7) y\n", {"rank 5": 5}),
+        ("(Worker pid=7) I am world_size=8 rank=5 local_rank=1 x\n(Worker pid=8) y\n(Worker_TP5 pid=7) z\n", {"TP5": 5}),
+        ("(Worker pid=7) rank=5 of the requests\n", {}),
         ("(EngineCore_DP0 pid=7) x\n(APIServer pid=8) x\n(TaskRunner pid=9) x\n", {}),
     ],
 )  # fmt: skip
