@@ -86,7 +86,8 @@ def _named(
     if axes:
         return Rank(label_of(axes), number, axes, node, pid)
     if number is not None:
-        return Rank(f"rank {number}", number, (), node, pid)
+        home = _int(local_rank)  # "[default0]:[rank12]:": one process under both
+        return Rank(f"rank {number}", number, (("local", home),) if home is not None else (), node, pid)
     if (index := _int(task)) is not None:
         return Rank(f"rank {index}", index, (("task", index),), node, pid)
     if (index := _int(local_rank)) is not None:

@@ -21,6 +21,9 @@ application called MPI_Abort(MPI_COMM_WORLD, 1) - process 3      (MPICH; the cal
 =   PID 77 RUNNING AT node7
 =   EXIT CODE: 139
 
+ORTE has lost communication with a remote daemon. … Remote daemon: [[4301,0],2] on node node8
+-> LAUNCHER fields {"what": "daemon_lost", "node": "node8"}
+
 [node7:mpi_rank_3][error_sighandler] Caught error: Segmentation fault (signal 11)      (MVAPICH)
 MPT ERROR: Rank 3(g:3) received signal SIGSEGV(11).                                     (HPE MPT)
 -> FATAL_SIGNAL rank 3
@@ -43,6 +46,7 @@ from forensics.parse.signals import exited, signal_in, signal_name
 _NOTICED = "noticed that process rank "
 _DETECTED = "detected that one or more processes exited with non-zero status"
 _ABORT = "MPI_ABORT was invoked on rank "
+_LOST = "has lost communication with a remote daemon"
 _BAD = "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
 
 
@@ -119,6 +123,13 @@ _TABLE = Table(
         Row("ORTE was unable to reliably start", EventKind.LAUNCHER, fields={"what": "daemon"}, after=12),
         Row("An ORTE daemon has unexpectedly failed", EventKind.LAUNCHER, fields={"what": "daemon"}, after=12),
         Row(
+            _LOST,
+            EventKind.LAUNCHER,
+            r"^\s*(?P<message>(?:ORTE|PRTE|prte) has lost communication with a remote daemon)",
+            fields={"what": "daemon_lost"},
+            after=10,
+        ),
+        Row(
             "A daemon (pid ",
             EventKind.LAUNCHER,
             r"(?P<message>A daemon \(pid (?P<pid>\d+)\) (?:on node \S{1,100} )?died unexpectedly.*)$",
@@ -172,6 +183,7 @@ _EXIT_CODE = Lazy(r"Exit code: +(-?\d+)")
 _INVOKED = Lazy(r"MPI_ABORT was invoked on rank (\d+)")
 _ERRORCODE = Lazy(r"errorcode (-?\d+)")
 _PLACE = Lazy(r"(?:RANK (\d+) )?PID (\d+) RUNNING AT (\S{1,120})")
+_REMOTE = Lazy(r"^\s*Remote daemon: \S{1,120} on node (\S{1,200})")
 #: what begins the report of an MPI call that failed
 _CALLS = ("*** An error occurred in MPI_", "Fatal error in ")
 _FATAL_ERRORS = "MPI_ERRORS_ARE_FATAL"
@@ -226,16 +238,20 @@ def parse(intake: Intake) -> list[Event]:
             )
     for index in hits(intake, _BAD):
         events += _bad(intake, index)
-    told = {(intake.lines[i].source, intake.lines[i].number): i for i in hits(intake, *_CALLS)}
+    told = {(intake.lines[i].source, intake.lines[i].number): i for i in hits(intake, *_CALLS, _LOST)}
     return events + [_completed(intake, _named(event), told) for event in _TABLE.read(intake)]
 
 
 def _completed(intake: Intake, event: Event, told: Mapping[tuple[int, int], int]) -> Event:
-    """An error of an MPI call with what stands below it: whether it ended the process, and the last line of MPICH's stack."""
-    if event.kind is not EventKind.COMMUNICATION:
-        return event
+    """An error of an MPI call with what stands below it: whether it ended the process, and the last line of MPICH's stack. A lost
+    daemon with its node."""
     index = told.get((event.span.source, event.span.first_line))
     below = [after.text for _, after in following(intake, index, 10)] if index is not None else []
+    if event.fields.get("what") == "daemon_lost":
+        node = next((found[1] for text in below if (found := _REMOTE.search(text))), None)
+        return replace(event, message=f"{event.message} on {node}", fields={**event.fields, "node": node}) if node else event
+    if event.kind is not EventKind.COMMUNICATION:
+        return event
     if any(_FATAL_ERRORS in text for text in below[:6]):
         return replace(event, fields={**event.fields, "fatal": True})
     stack = []

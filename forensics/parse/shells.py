@@ -7,6 +7,8 @@ OOM_KILL and LAUNCHER events. Samples:
     -> OOM_KILL fields {"by": "kubernetes"}; PROCESS_EXIT type "SIGKILL"
     ./run.sh: line 12:  4711 Killed                  python train.py
     -> PROCESS_EXIT type "SIGKILL", fields {"exit": ProcessExit(None, "SIGKILL", 4711, "shell"), "command": "python train.py"}
+    /usr/bin/python3: can't open file '/srv/train.py': [Errno 2] No such file or directory
+    -> MESSAGE level ERROR, fields {"program": "/usr/bin/python3", "file": "/srv/train.py"}
     Command took >30min, returning 124
     -> LAUNCHER type "exit 124", fields {"what": "cancelled", "reason": "time limit"}
 """
@@ -217,6 +219,24 @@ _TABLE = Table(
             _X,
             r"^\s*(?:[\w./-]{1,60}: line \d+: )?\*{0,2}(?P<message>(?P<words>Killed))\*{0,2}\s*$",
             fill=exit_of("shell"),
+        ),
+        Row(
+            "can't open file '",
+            EventKind.MESSAGE,
+            r"^(?P<message>(?P<program>\S{0,300}[Pp]ython[\w.-]{0,20}): can't open file '(?P<file>[^'\n]{1,1000})': \[Errno \d{1,3}\] .{1,200})$",
+            level="ERROR",
+        ),
+        Row(
+            ": No module named ",
+            EventKind.MESSAGE,
+            r"^(?P<message>(?P<program>\S{0,300}[Pp]ython[\w.-]{0,20}): No module named (?P<module>[\w.]{1,300}(?:; .{1,400})?))$",
+            level="ERROR",
+        ),
+        Row(
+            ": Error while finding module specification for ",
+            EventKind.MESSAGE,
+            r"^(?P<message>\S{0,300}[Pp]ython[\w.-]{0,20}: Error while finding module specification for .{1,600})$",
+            level="ERROR",
         ),
         Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))(?:: 11)?\s*$", fill=exit_of("shell")),
         Row("Bus error", _X, r"^\s*(?P<message>(?P<words>Bus error))(?:: 10)?\s*$", fill=exit_of("shell")),

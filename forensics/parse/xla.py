@@ -5,6 +5,7 @@ COLLECTIVE_STATE, COMMUNICATION and MESSAGE events. Samples:
     F1129 20:15:45.1 811 rendezvous.cc:127] Termination timeout for `AllReduce` of 40 seconds exceeded. Exiting to ensure a consistent program state. Expected 8 threads to join the rendezvous, but only 7 of them arrived on time.
     -> COLLECTIVE_STATE fields {"what": "rendezvous", "operation": "AllReduce", "expected": 8, "arrived": 7, "seconds": 40}
     Execution of replica 0 failed: INTERNAL: Failed to launch CUDA kernel     -> MESSAGE level ERROR fields {"replica": 0}
+    Exception in device=TPU:1: … Check failed: …              -> MESSAGE level ERROR fields {"device": "TPU:1"}
     /job:jax_worker/replica:0/task:3 heartbeat timeout. …    -> COMMUNICATION rank "task 3", fields {"what": "coordination", "task": 3}
     The following tasks are unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:5        -> the same, of task 5
 """
@@ -53,6 +54,18 @@ _TABLE = Table(
             "Execution of replica ",
             EventKind.MESSAGE,
             r"(?P<message>Execution of replica (?P<replica>\d+) failed: .*)$",
+            level="ERROR",
+        ),
+        Row(
+            "Exception in device=",  # torch_xla's multiprocessing, above a traceback where Python raised
+            EventKind.MESSAGE,
+            r"(?P<message>Exception in device=(?P<device>[\w:]{1,40}): \S.*)$",
+            level="ERROR",
+        ),
+        Row(
+            "!!!! FATAL ERROR !!!!",  # a TPU's driver
+            EventKind.MESSAGE,
+            r"(?P<message>!!!! FATAL ERROR !!!! for \[(?P<device>[^\]]{1,100})\].*)$",
             level="ERROR",
         ),
         Row(

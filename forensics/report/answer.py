@@ -28,7 +28,7 @@ def what(incident: Incident, names: Names) -> Section | None:
     primary = incident.primary
     if primary is not None:
         rows.append(("What", _raised(primary.root_type, primary.root_message, 500)))
-        if (primary.root_type, primary.root_message) != (primary.type, primary.message):
+        if (primary.root_type, primary.root_message) != (primary.type, primary.message) and (primary.type or primary.message):
             rows.append(("Seen as", _raised(primary.type, primary.message, 110)))
         rows += _where(incident, primary, names)
         when = names.time(primary.time, primary.evidence[0].span if primary.evidence else None)

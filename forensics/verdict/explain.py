@@ -169,7 +169,9 @@ def _title(primary: Failure, judgement: Judgement, hang: Hang | None) -> str:
     if judgement.finding is not None:
         return judgement.finding.title
     told = told_by(primary.chain, primary.root_type, primary.root_message)
-    type_, said = told or (primary.root_type or primary.type or "", primary.root_message or primary.message)
+    # A wrapper's words do not speak for a cause that has none.
+    own = primary.root_message or (primary.message if primary.root_type == primary.type else "")
+    type_, said = told or (primary.root_type or primary.type or "", own)
     line = next((part.strip() for part in said.split("\n") if part.strip()), "")[:140]
     name = type_.rsplit(".", 1)[-1]
     detail = f"{name}: {line}" if name and line else name or line

@@ -11,12 +11,13 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.source import LogLine, Rank, RankActivity
 from forensics.model.verdict import CausalRole, RankRow, Status
+from forensics.verdict.fold import Group
 from forensics.verdict.hang import Hang
 from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
-_SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank[ =:#]{1,3}(\d{1,6})\b")
+_SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b")
 #: lines in which a program says who it is
 _IS = Pattern(
     r"\bLOCAL_RANK: (\d{1,6})\b|\b(?:GLOBAL_RANK|[Gg]lobal rank): (\d{1,6})\b"
@@ -29,6 +30,9 @@ _MOST_LINES = 5_000
 #: of several things said of one rank, the first counts
 _LOUD = ("missing", "initiating", "waiting", "same", "cascade", "unknown", "teardown", "ok", "silent", "unobserved")
 
+#: what a process prints of its own failure
+_OWN_FAILURES = (EventKind.PYTHON, EventKind.NATIVE, EventKind.FATAL_SIGNAL, EventKind.DEVICE_ASSERT, EventKind.DEVICE_ERROR)
+
 _WEIGHT = {
     CausalRole.INITIATING: 5,
     CausalRole.SAME: 4,
@@ -38,8 +42,16 @@ _WEIGHT = {
 }
 
 
-def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None, status: Status) -> tuple[RankRow, ...]:
-    """One row for each rank that was seen, by number, then by label. status: of the run; it says what became of the others."""
+def strip(
+    activity: Sequence[RankActivity],
+    cast: Cast,
+    hang: Hang | None,
+    status: Status,
+    first: Rank | None = None,
+    alike: Sequence[Rank] = (),
+) -> tuple[RankRow, ...]:
+    """One row for each rank that was seen, by number, then by label. status: of the run; it says what became of the others; alike:
+    those that failed in the same way, though nothing that they printed names them, and which of them was first."""
     seen: dict[tuple[str, str | None], Rank] = {a.rank.key: a.rank for a in activity}
     acts = {a.rank.key: a for a in activity}
     outcome: dict[tuple[str, str | None], CausalRole] = {}
@@ -51,6 +63,9 @@ def strip(activity: Sequence[RankActivity], cast: Cast, hang: Hang | None, statu
             if _WEIGHT[own] > _WEIGHT.get(outcome.get(rank.key, CausalRole.TEARDOWN), 0):
                 outcome[rank.key] = own
     words = {key: role.value for key, role in outcome.items()}
+    words.update({rank.key: CausalRole.SAME.value for rank in alike})
+    if first is not None and (alike or words.get(first.key) == CausalRole.CASCADE.value):
+        words[first.key] = CausalRole.INITIATING.value
     if hang is not None:
         for rank in (*hang.collective.waiting, *hang.collective.missing):
             seen.setdefault(rank.key, rank)
@@ -108,8 +123,8 @@ def whose(
     world_size: int | None,
     lines: Sequence[LogLine],
 ) -> Rank | None:
-    """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, the
-    launcher's word, a message that names one rank, and last the only rank that any line names."""
+    """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, a message
+    that names one rank, the launcher's word, srun's first ended task, and last the only rank that any line names."""
     if first.rank is not None and first.rank.number is not None:
         return first.rank
     if _from_outside(first):
@@ -139,6 +154,8 @@ def whose(
     keys = {r.key for r in named}
     if named and (len(keys) == 1 or first.kind == "exit"):
         return named[0]
+    if own is None and (task := _first_task(first, events)) is not None:
+        return task
     if world_size == 1 and own is None:
         return Rank("rank 0", 0)
     if own is None and not activity:
@@ -149,6 +166,27 @@ def whose(
             number = told.pop()
             return Rank(f"rank {number}", number)
     return own
+
+
+def _first_task(first: Sighting, events: Sequence[Event]) -> Rank | None:
+    """The task whose end srun reports first, where only one failure had been printed until then: that was its own."""
+    source, line = first.place
+    ends = [e for e in events if e.kind is EventKind.PROCESS_EXIT and e.parser == "slurm" and e.span.source == source]
+    end = min(ends, key=lambda e: e.span.first_line, default=None)
+    if end is None or end.rank is None or not _failed(end) or end.span.first_line < line:
+        return None
+    before = [e for e in events if e.kind in _OWN_FAILURES and e.span.source == source and e.span.first_line < end.span.first_line]
+    return end.rank if len(before) == 1 else None
+
+
+def tasks_alike(group: Group, events: Sequence[Event]) -> tuple[Rank, ...]:
+    """The tasks that srun saw end in the same way, where as many alike failures were printed that name no process: theirs."""
+    source = group.first.span.source
+    ends = [e for e in events if e.kind is EventKind.PROCESS_EXIT and e.parser == "slurm" and e.span.source == source]
+    found = {e.rank.key: e.rank for e in ends if e.rank is not None and e.rank.number is not None and _failed(e)}
+    nameless = group.first.kind in ("python", "native") and all(m.rank is None for m in group.members)
+    alike = nameless and len(found) == len(group.members) > 1 and len({e.type for e in ends}) == 1
+    return tuple(found.values()) if alike else ()
 
 
 def _from_outside(first: Sighting) -> bool:

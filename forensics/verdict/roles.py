@@ -30,10 +30,13 @@ _DEADLY = Pattern(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|
 #: errors that break a device context for good: whoever prints them, they are why
 _HARD = Pattern(
     r"illegal memory access|device-side assert(?!ions)|unspecified launch failure|misaligned address|no kernel image"
-    r"|uncorrectable ECC|out of memory",
+    r"|uncorrectable (?:ECC|NVLink)|out of memory",
     re.I,
 )
 
+
+#: errors of the hardware itself: nothing behind them is hidden, whoever reports them
+_DEVICE = Pattern(r"uncorrectable (?:ECC|NVLink)|fallen off the bus", re.I)
 
 #: rules for a front end's exceptions about its engine
 ENGINE_GONE = frozenset(("cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
@@ -119,19 +122,22 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     # A parent that names the process that vanished is nearer than a front end that misses its engine.
     vanished = [g for g in seen_dead if g.first.kind == "exit" and "died unexpectedly" in g.first.message[:1_000]]
     gone = [g for g in seen_dead if g.first.weight >= 3 or g.first.typed]
+    # A child's exit with its code, told before anybody saw its parent dead, is nearer than that word.
+    ended = [g for g in exits if g.first.type and seen_dead and ordered.index(g) < ordered.index(seen_dead[0])] if not gone else []
     gone = gone[-1:] if gone and gone[-1].first.rule in ENGINE_GONE else gone
     # What a library warned of before its connections broke is nearer to the cause than the broken connection.
     # An abort is no consequence of a kill that came after it.
     aborted = [g for g in own if g.first.rule == "cascade.abort-after" and g.first.kind in ("fatal_signal", "native")]
     if aborted and deadly and ordered.index(deadly[0]) < ordered.index(aborted[0]):
         aborted = []
-    told = (hung, cancelled, deadly, cascades, printed, own, warned, vanished, gone, seen_dead, conditional, torn)
+    told = (hung, cancelled, deadly, cascades, printed, own, warned, ended, vanished, gone, seen_dead, conditional, torn)
     classes = (hard, wrapped, aborted if deadly else [], *told)
     for choice in classes:
         if choice:
             first = choice[0].first
             # A broken pipe beside the word that a process had died is no more of a cause than that word.
-            return choice[0], first.outside or (choice is cascades and bool(seen_dead))
+            own_fault = choice is hard and any(_DEVICE.search(text) for text in first.texts)
+            return choice[0], not own_fault and (first.outside or (choice is cascades and bool(seen_dead)))
     for choice in (free, list(ordered)):
         if choice:
             return choice[0], choice[0].first.outside or choice[0].first.role is not None

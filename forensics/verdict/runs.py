@@ -23,7 +23,7 @@ from forensics.verdict.join import join
 from forensics.verdict.order import Order
 from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, store_left_first, worked_before
 from forensics.verdict.quotes import Quotes
-from forensics.verdict.ranks import whose
+from forensics.verdict.ranks import tasks_alike, whose
 from forensics.verdict.restarts import recovered
 from forensics.verdict.roles import ENGINE_GONE, Cast, assign
 from forensics.verdict.secondary import subordinate
@@ -53,7 +53,8 @@ _IDLE = " Nothing shows that the job was at work either."
 
 @draft
 class Analysis:
-    """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed."""
+    """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed;
+    alike: the tasks that failed in the same way, by srun's word alone."""
 
     run: Run
     cast: Cast
@@ -64,6 +65,7 @@ class Analysis:
     owner: Rank | None = None
     rank: Rank | None = None
     same: tuple[Rank, ...] = ()
+    alike: tuple[Rank, ...] = ()
     exits: tuple[int, ...] = ()
     findings: Sequence[Finding] = ()
     handled: tuple[OtherIncident, ...] = ()
@@ -111,6 +113,7 @@ def analyse(
             judgement.others,
         )
     owner = whose(primary.first, run.events, intake.activity, facts.world_size, intake.lines)
+    alike = tasks_alike(primary, run.events)
     waited = judgement.category in _WAITED
     if not waited:
         hang = None
@@ -124,7 +127,8 @@ def analyse(
         hang=hang,
         owner=owner,
         rank=rank,
-        same=() if waited else _same(cast, rank),
+        same=() if waited else _same(cast, rank, alike),
+        alike=alike,
         exits=_exits(run),
         findings=findings,
     )
@@ -249,8 +253,8 @@ def _status(judgement: Judgement, primary: Group) -> Status:
     return Status.CRASHED
 
 
-def _same(cast: Cast, rank: Rank | None) -> tuple[Rank, ...]:
-    found: dict[tuple[str, str | None], Rank] = {}
+def _same(cast: Cast, rank: Rank | None, alike: Sequence[Rank] = ()) -> tuple[Rank, ...]:
+    found: dict[tuple[str, str | None], Rank] = {r.key: r for r in alike}
     for group in cast.groups:
         if group is cast.primary or cast.role(group) is CausalRole.SAME:
             for other in group.ranks:

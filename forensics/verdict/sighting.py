@@ -200,7 +200,7 @@ def sight(event: Event) -> Sighting | None:
         assertion = event.fields.get("assertion")
         if isinstance(assertion, str) and assertion not in seen.message:
             seen.root_message = seen.message = f"Assertion `{assertion}` failed."
-    said = _LAST_ERROR.search(seen.root_message) if event.chain is not None else None
+    said = _LAST_ERROR.search(seen.root_message) if event.chain is not None or event.type else None
     if said is not None and said[1].strip():
         # NCCL puts its library's own words last; what stands before them is only the kind of call that failed.
         seen.root_message = said[1].strip()

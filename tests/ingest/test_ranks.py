@@ -132,3 +132,10 @@ def test_a_silent_rank_is_seen_in_samples(tmp_path: object) -> None:
     assert set(last) == {"TP0", "TP1", "TP2", "TP3"}
     true = max(n for n, line in enumerate(lines, 1) if " TP2]" in line)
     assert abs(last["TP2"][0] - true) < 12_000 < last["TP0"][0] - true
+
+
+def test_a_global_rank_behind_torchruns_local_one_is_one_process() -> None:
+    rank = from_text("[default3]:[rank11]: boom\n").lines[0].rank
+    assert rank is not None and (rank.number, rank.axes) == (11, (("local", 3),))
+    alone = from_text("[rank11]: boom\n").lines[0].rank
+    assert alone is not None and alone.axes == ()

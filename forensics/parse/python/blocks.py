@@ -66,9 +66,11 @@ _ANNOUNCES = Pattern(
     re.IGNORECASE,
 )
 
-#: the last words of a program that leaves because of its arguments: the traceback below is another program's
+#: the last words of a program that leaves because of its arguments, and what a scheduler, a launcher or a logger that the job feeds
+#: says of its own: the traceback below is another program's
 _LEAVES = pattern_of(
     r"[\w./-]{1,120}: error: (?:argument |one of the arguments |the following arguments |unrecognized arguments|ambiguous option)"
+    r"|(?:srun|salloc|sbatch|mpirun|mpiexec|prterun|slurmstepd(?:-[\w.-]{1,80})?): |wandb: (?!ERROR)"
 )
 
 #: a paragraph after a blank line that still belongs to the message

@@ -186,7 +186,7 @@ def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[t
         own = prefix_of(line)
         if (bare and own == prefix and not starts_anew(text) and (not looks_raised(text) or _is_part(text))) or (
             not bare
-            and (text[:1] in " \t" or (own == prefix and _is_part(text)))
+            and (text[:1] in " \t" or (own == prefix and (_is_part(text) or (more and more[-1].strip() == "Last error:"))))
             and (own == prefix or (not own and not starts_anew(text)))
         ):
             more.append(text[:4000])

@@ -1,0 +1,161 @@
+"""Whose failure it was by srun's and mpirun's words, launch scripts that could not start, accelerators' own errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.model.verdict import Category, Incident, Status
+
+from .conftest import Told
+
+
+def _said(incident: Incident) -> str:
+    assert incident.primary is not None
+    return f"{incident.primary.message}\n{incident.primary.root_message}"
+
+
+def _raised(line: str = "KeyError: 'bucket'", at: int = 7) -> str:
+    return f'Traceback (most recent call last):\n  File "/home/me/train.py", line {at}, in main\n    fit()\n{line}\n'
+
+
+def _ended(task: int, code: int = 1) -> str:
+    return f"srun: error: node8: task {task}: Exited with exit code {code}\n"
+
+
+def test_the_only_failure_before_the_first_ended_task_was_its(told: Told) -> None:
+    verdict = told(_raised() + _ended(3) + _ended(0, 137)).verdict
+    assert verdict.rank is not None and verdict.rank.number == 3
+    # Two had been printed: nobody knows which of them was the task's.
+    assert told(_raised() + _raised("KeyError: 'other'", 9) + _ended(3) + _ended(0, 137)).verdict.rank is None
+    # It had been printed after the task's end.
+    assert told("step 1\n" + _ended(3, 137) + _raised()).verdict.category is not None
+
+
+def test_tasks_that_ended_alike_failed_alike(told: Told) -> None:
+    incident = told(_raised() + _raised() + _ended(2) + _ended(5))
+    assert {row.rank.number: row.outcome for row in incident.ranks if row.rank.number is not None}.keys() == {2, 5}
+    assert not {row.outcome for row in incident.ranks} & {"unknown", "silent"}
+    fewer = told(_raised() + _ended(2) + _ended(5))
+    assert [(row.rank.number, row.outcome) for row in fewer.ranks] == [(2, "initiating"), (5, "cascade")]
+
+
+def test_an_exit_is_not_the_heading_of_the_next_traceback(told: Told) -> None:
+    incident = told(_raised() + _ended(3) + _raised("ValueError: I/O operation on closed file", 21))
+    assert incident.primary is not None and incident.primary.root_type == "KeyError"
+    assert all("Exited with" not in (failure.root_message or "") for failure in (incident.primary,))
+
+
+def test_the_logger_of_runs_heads_no_traceback(told: Told) -> None:
+    synced = "wandb: You can sync this run to the cloud by running: wandb sync /tmp/run\n"
+    incident = told(synced + _raised())
+    assert incident.primary is not None and "You can sync" not in _said(incident)
+    assert "wandb sync" not in incident.primary.evidence[0].quote
+
+
+LOST = (
+    "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[43,0],0] on node node7\n"
+    "  Remote daemon: [[43,0],2] on node node8\n\nThis is usually due to either a failure of the TCP network\n"
+)
+
+
+def test_mpirun_that_lost_a_node(told: Told) -> None:
+    incident = told("step 120 loss 2.31\n" + LOST)
+    assert (
+        incident.status is Status.CRASHED
+        and incident.verdict.category is Category.DRIVER_OR_HARDWARE
+        and "node8" in incident.verdict.title
+    )
+    assert (
+        told("step 120 loss 2.31\nthe scheduler has lost communication with a remote daemon.\n").status
+        is Status.HEALTHY
+    )
+
+
+NO_SCRIPT = "/opt/py/bin/python: can't open file '/srv/pretrain.py': [Errno 2] No such file or directory\n"
+AGENT = "E1129 20:15:46.2 139 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 2) local_rank: 0 (pid: 4014) of binary: /opt/py/bin/python\n"
+
+
+def test_a_script_that_is_not_there(told: Told) -> None:
+    incident = told(NO_SCRIPT * 2 + AGENT)
+    assert incident.verdict.category is Category.CONFIG_ERROR and "pretrain.py" in _said(incident)
+    assert (
+        told("viewer: can't open file 'plot.png': [Errno 2] No such file or directory\nstep 2 loss 3.1\n").status
+        is Status.HEALTHY
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "category"),
+    [
+        ("!!!! FATAL ERROR !!!! for [/dev/accel1 tpu7:pe0:1] , fatal_error: true", Category.DRIVER_OR_HARDWARE),
+        (
+            "XlaRuntimeError: INTERNAL: Accelerator device halted prematurely, perhaps due to an on-device check-failure.",
+            Category.DRIVER_OR_HARDWARE,
+        ),
+        (
+            "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: during context [pre-optimization]: channel 7 has two sends",
+            Category.JIT_COMPILE,
+        ),
+        (
+            "RuntimeError: hccl fftsplus task timeout occurred during task execution, stream_id:5",
+            Category.HANG_OR_WATCHDOG,
+        ),
+        ("RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64", Category.NCCL),
+    ],
+)
+def test_accelerators_own_errors(told: Told, line: str, category: Category) -> None:
+    assert told(line + "\n").verdict.category is category
+
+
+def test_a_port_of_the_rendezvous_is_a_setting(told: Told) -> None:
+    refused = "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use\n"
+    verdict = told(_raised(refused.rstrip("\n"))).verdict
+    assert verdict.category is Category.CONFIG_ERROR
+    assert told("listening on port 29500\nstep 2 loss 3.1\n").status is Status.HEALTHY
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "input must be a matrix",
+        "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [32]",
+        "Tensors must have the same number of dimensions: got 2 and 3",
+        "Dimension out of range (expected to be in range of [-1, 0], but got 1)",
+    ],
+)
+def test_words_about_dimensions(told: Told, said: str) -> None:
+    assert told(_raised(f"RuntimeError: {said}")).verdict.category is Category.SHAPE_OR_DTYPE_ASSERT
+
+
+def test_a_reader_that_ranges_out_is_no_shape(told: Told) -> None:
+    assert (
+        told(_raised("ValueError: the answer must be a number")).verdict.category is not Category.SHAPE_OR_DTYPE_ASSERT
+    )
+
+
+def test_the_line_below_last_error_is_its_message(told: Told) -> None:
+    lines = (
+        "torch.distributed.DistBackendError: NCCL error in: /src/NCCLUtils.cpp:77, internal error, NCCL version 2.26.2",
+        "ncclInternalError: Internal check failed.",
+        "Last error:",
+        "Net/Socket: recv from 10.0.2.7 failed after 3 tries",
+    )
+    incident = told("".join(f"(WorkerDict pid=4021) {line}\n" for line in lines))
+    assert "failed after 3 tries" in _said(incident)
+
+
+def test_a_wrapper_does_not_speak_for_a_cause_without_words(told: Told) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/home/me/a.py", line 3, in load\n    assert ok\nAssertionError\n\n'
+        "The above exception was the direct cause of the following exception:\n\n"
+        + _raised("RuntimeError: shard 3 went missing")
+    )
+    incident = told(text)
+    assert incident.primary is not None and incident.primary.root_type == "AssertionError"
+    assert "went missing" not in incident.verdict.title
+
+
+def test_an_uncorrectable_error_is_the_reporters_own(told: Told) -> None:
+    text = _raised("RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution")
+    verdict = told("".join(f"[rank5]: {line}\n" for line in text.splitlines())).verdict
+    assert verdict.category is Category.DRIVER_OR_HARDWARE and verdict.rank is not None and verdict.rank.number == 5
