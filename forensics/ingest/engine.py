@@ -5,9 +5,12 @@ engine([b"Traceback (most", b"CUDA error"]).scan(b"x CUDA error: y") -> [(12, 1)
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Protocol
+
+from forensics import data
 
 _INDEX = itemgetter(1)
 _GRAM, _MANY, _SMALL = 5, 48, 1 << 20
@@ -16,6 +19,8 @@ Block = bytes | bytearray | memoryview
 #: hardly ever stands in a log (no UTF-8, no Latin-1 prose); shortens hyperscan's stride, which from some 250 literals on is too
 #: long for their number and costs up to half of the speed. Two bytes do 20 % more than three with 1,480 literals
 _MENDS_STRIDE = b"\xff\xfe"
+#: literals from which on their database is kept between starts
+_KEPT_FROM = 200
 
 
 class Engine(Protocol):
@@ -30,20 +35,8 @@ class _Hyperscan:
     name = "hyperscan"
 
     def __init__(self, literals: Sequence[bytes]) -> None:
-        import hyperscan
-
-        self._found: list[tuple[int, int]] = []
         self._literals = list(literals)
-        self._db: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        patterns = [*self._literals, _MENDS_STRIDE]
-        self._db.compile(
-            expressions=patterns,
-            ids=list(range(len(patterns))),
-            elements=len(patterns),
-            flags=[0] * len(patterns),
-            literal=True,
-        )
-        self._db.scratch = hyperscan.Scratch(self._db)
+        self._db = _database([*self._literals, _MENDS_STRIDE])
         self._dummy = len(self._literals)
 
     def scan(self, block: Block) -> list[tuple[int, int]]:
@@ -58,6 +51,54 @@ class _Hyperscan:
             found.sort()
         dummy = self._dummy
         return [pair for pair in found if pair[1] != dummy] if dummy in map(_INDEX, found) else found
+
+
+def _database(patterns: list[bytes]) -> Any:
+    """hyperscan's database of these literals; of many it is kept: making it takes some 30 ms, loading it 0.1."""
+    import hyperscan
+
+    many = len(patterns) >= _KEPT_FROM
+    db = _kept(patterns) if many else None
+    if db is None:
+        db = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        numbers = list(range(len(patterns)))
+        db.compile(expressions=patterns, ids=numbers, elements=len(patterns), flags=[0] * len(patterns), literal=True)
+        if many:
+            content = hyperscan.dumpb(db)
+            data.write_own(_place(patterns), _stamp(patterns, content) + content)
+    db.scratch = hyperscan.Scratch(db)
+    return db
+
+
+def _kept(patterns: list[bytes]) -> Any:
+    """The database as an earlier start left it, or None: damaged, of other literals, of another hyperscan or processor."""
+    import hyperscan
+
+    found = data.read_own(_place(patterns))
+    at = len(_stamp(patterns, b""))
+    if not found or found[:at] != _stamp(patterns, found[at:]):
+        return None
+    try:
+        return hyperscan.loadb(found[at:], hyperscan.HS_MODE_BLOCK)
+    except hyperscan.error:
+        return None
+
+
+def _stamp(patterns: list[bytes], content: bytes) -> bytes:
+    """What a kept database begins with: all that it depends on, and its own sum (hyperscan's does not cover every byte)."""
+    import zlib
+
+    from hyperscan._version import __version__
+
+    listed = b"".join(b"%d:%b," % (len(one), one) for one in patterns)
+    return b"%08x hyperscan %b\n%b\n" % (zlib.crc32(content), __version__.encode(), listed)
+
+
+def _place(patterns: list[bytes]) -> str:
+    """The file of these literals: one of sixteen, so that sets which come and go do not fill the disk."""
+    import zlib
+
+    return os.path.join(data.cache_folder(), f"literals.{zlib.crc32(b''.join(patterns)) & 15:x}.bin")
 
 
 class _AhoCorasick:

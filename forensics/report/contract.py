@@ -1,4 +1,4 @@
-"""The JSON report as types: one struct an object, one field a key. In: nothing; out: structs, `schema()`. Sample:
+"""The JSON report as types: one typed dict an object. In: nothing; out: types, `schema()`. Sample:
 
     schema()["properties"]["status"] -> {"enum": ["crashed", "degraded", "healthy", …]}
 
@@ -9,9 +9,7 @@ new number in `schema`; keys may be added.
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-import msgspec
+from typing import Any, Literal, TypedDict
 
 from forensics.model.verdict import Category, CausalRole, Confidence, Owner, SignatureRole, Status
 
@@ -26,7 +24,7 @@ Phase = Literal[
 Component = Literal["target_model", "draft_model", "tokenizer", "scheduler", "dataloader", "launcher"]
 
 
-class Rank(msgspec.Struct, frozen=True):
+class Rank(TypedDict):
     """One process of the job: label as people call it, number the global rank, axes the parallel axes in lower case."""
 
     label: str
@@ -36,7 +34,7 @@ class Rank(msgspec.Struct, frozen=True):
     pid: int | None
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(TypedDict):
     """A quotation from the input, and what a reader should see in it."""
 
     source: str
@@ -46,7 +44,7 @@ class Evidence(msgspec.Struct, frozen=True):
     shows: str
 
 
-class Fix(msgspec.Struct, frozen=True):
+class Fix(TypedDict):
     """Something to set or do; command: the user's own launch command with the fix in it."""
 
     action: str
@@ -57,7 +55,7 @@ class Fix(msgspec.Struct, frozen=True):
     command: str | None
 
 
-class Alternative(msgspec.Struct, frozen=True):
+class Alternative(TypedDict):
     """What else it could be."""
 
     category: Category
@@ -65,7 +63,7 @@ class Alternative(msgspec.Struct, frozen=True):
     confidence: Confidence
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(TypedDict):
     """The answer."""
 
     category: Category
@@ -84,7 +82,7 @@ class Verdict(msgspec.Struct, frozen=True):
     alternatives: list[Alternative]
 
 
-class Frame(msgspec.Struct, frozen=True):
+class Frame(TypedDict):
     """One call; frames stand outermost first. log_line: where it stands in the input."""
 
     file: str | None
@@ -97,7 +95,7 @@ class Frame(msgspec.Struct, frozen=True):
     log_line: int | None
 
 
-class ChainLink(msgspec.Struct, frozen=True):
+class ChainLink(TypedDict):
     """One exception of a chain, innermost first."""
 
     type: str
@@ -106,7 +104,7 @@ class ChainLink(msgspec.Struct, frozen=True):
     frames: list[Frame]
 
 
-class Kernel(msgspec.Struct, frozen=True):
+class Kernel(TypedDict):
     """A decoded kernel name; sentence: the same in words."""
 
     name: str
@@ -119,7 +117,7 @@ class Kernel(msgspec.Struct, frozen=True):
     sentence: str
 
 
-class Primary(msgspec.Struct, frozen=True):
+class Primary(TypedDict):
     """The failure that started it. type, message: as raised last; root_*: the innermost cause."""
 
     kind: FailureKind
@@ -138,7 +136,7 @@ class Primary(msgspec.Struct, frozen=True):
     evidence: list[Evidence]
 
 
-class Failure(Primary, frozen=True):
+class Failure(Primary):
     """A failure with its causal role; alike ones are folded."""
 
     role: CausalRole
@@ -147,7 +145,7 @@ class Failure(Primary, frozen=True):
     ranks: list[Rank]
 
 
-class CallStep(msgspec.Struct, frozen=True):
+class CallStep(TypedDict):
     """One step in human words; frame: index into primary.frames; gap_after: why what follows is not where it failed."""
 
     label: str
@@ -156,7 +154,7 @@ class CallStep(msgspec.Struct, frozen=True):
     gap_after: str | None
 
 
-class Contradiction(msgspec.Struct, frozen=True):
+class Contradiction(TypedDict):
     """Asked for one thing, another ran."""
 
     setting: str
@@ -168,7 +166,7 @@ class Contradiction(msgspec.Struct, frozen=True):
     evidence: list[Evidence]
 
 
-class Suspect(msgspec.Struct, frozen=True):
+class Suspect(TypedDict):
     """A rank that may be to blame for a hang."""
 
     rank: Rank
@@ -176,7 +174,7 @@ class Suspect(msgspec.Struct, frozen=True):
     confidence: Confidence
 
 
-class Desync(msgspec.Struct, frozen=True):
+class Desync(TypedDict):
     """What one rank was doing when the others waited."""
 
     rank: Rank
@@ -186,7 +184,7 @@ class Desync(msgspec.Struct, frozen=True):
     numel_out: int | None
 
 
-class Collective(msgspec.Struct, frozen=True):
+class Collective(TypedDict):
     """The collective a job hung in."""
 
     process_group: str | None
@@ -204,7 +202,7 @@ class Collective(msgspec.Struct, frozen=True):
     known_from: list[str]
 
 
-class Hardware(msgspec.Struct, frozen=True):
+class Hardware(TypedDict):
     """A hardware fault with what it means."""
 
     code: int | None
@@ -217,14 +215,14 @@ class Hardware(msgspec.Struct, frozen=True):
     evidence: list[Evidence]
 
 
-class Engine(msgspec.Struct, frozen=True):
+class Engine(TypedDict):
     """The program that ran."""
 
     name: str | None
     version: str | None
 
 
-class Device(msgspec.Struct, frozen=True):
+class Device(TypedDict):
     """The GPUs. sm: sm_NN or gfxNNN; count: devices the job used; source: where this is known from."""
 
     name: str | None
@@ -233,7 +231,7 @@ class Device(msgspec.Struct, frozen=True):
     source: Literal["log", "flag", "local", "inferred"] | None
 
 
-class RankRow(msgspec.Struct, frozen=True):
+class RankRow(TypedDict):
     """One rank's outcome; times and steps from marked regions and sampled windows."""
 
     label: str
@@ -245,7 +243,7 @@ class RankRow(msgspec.Struct, frozen=True):
     outcome: str
 
 
-class OtherIncident(msgspec.Struct, frozen=True):
+class OtherIncident(TypedDict):
     """Another incident of the same input."""
 
     status: Status
@@ -256,7 +254,7 @@ class OtherIncident(msgspec.Struct, frozen=True):
     evidence: list[Evidence]
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(TypedDict):
     """A signature or rule that matched."""
 
     id: str
@@ -275,7 +273,7 @@ class Finding(msgspec.Struct, frozen=True):
     captures: dict[str, str]
 
 
-class Repro(msgspec.Struct, frozen=True):
+class Repro(TypedDict):
     """Whether the failure can be tried on its own, and why not."""
 
     recipe: str | None
@@ -283,7 +281,7 @@ class Repro(msgspec.Struct, frozen=True):
     reason: str | None
 
 
-class Source(msgspec.Struct, frozen=True):
+class Source(TypedDict):
     """One input; bytes are counted after decompression."""
 
     name: str
@@ -294,7 +292,7 @@ class Source(msgspec.Struct, frozen=True):
     clock: str
 
 
-class Skipped(msgspec.Struct, frozen=True):
+class Skipped(TypedDict):
     """An input or a part that was not read."""
 
     name: str
@@ -302,7 +300,7 @@ class Skipped(msgspec.Struct, frozen=True):
     bytes: int | None
 
 
-class Note(msgspec.Struct, frozen=True):
+class Note(TypedDict):
     """Something the analysis could not do or wants to say."""
 
     stage: str
@@ -311,7 +309,7 @@ class Note(msgspec.Struct, frozen=True):
     line: int | None
 
 
-class Coverage(msgspec.Struct, frozen=True):
+class Coverage(TypedDict):
     """What was read and what was not."""
 
     bytes: int
@@ -322,7 +320,7 @@ class Coverage(msgspec.Struct, frozen=True):
     notes: list[Note]
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(TypedDict):
     """One report."""
 
     schema: Literal["forensics-report/1"]
@@ -347,13 +345,19 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a report, generated from the structs above."""
-    found = msgspec.json.schema(Report)
-    name = found["$ref"].rsplit("/", 1)[-1]
-    body = found["$defs"].pop(name)
+    """The JSON Schema (2020-12) of a report, generated from the types above."""
+    import msgspec
+
+    found = msgspec.json.schema(Report)["$defs"]
+    for name, part in found.items():
+        if "properties" in part:  # msgspec sorts them by name; the contract's order reads better
+            order = list(globals()[name].__annotations__)
+            part["properties"] = {key: part["properties"][key] for key in order}
+            part["required"] = order
+    body = found.pop("Report")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA,
         **body,
-        "$defs": found["$defs"],
+        "$defs": found,
     }

@@ -7,23 +7,25 @@ A log without ranks is one case. What XML cannot hold (control characters, lone 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from forensics.report import contract
 from forensics.report.text import visible
+
+if TYPE_CHECKING:
+    from forensics.report import contract
 
 _GOOD = frozenset({"ok", "silent", "unobserved"})
 
 
 def write(report: contract.Report, redactor: Any = None) -> str:
     """The report as a JUnit file."""
-    source = report.coverage.sources[0].name if report.coverage.sources else "log"
-    told, title, labels = _story(report), report.verdict.title, [row.label for row in report.ranks]
+    source = report["coverage"]["sources"][0]["name"] if report["coverage"]["sources"] else "log"
+    told, title, labels = _story(report), report["verdict"]["title"], [row["label"] for row in report["ranks"]]
     if redactor is not None:  # in one walk: a name learnt from one of them is missing in none
         source, told, title, labels = redactor.value((source, told, title, labels))
-    rows = [(label, row.outcome) for label, row in zip(labels, report.ranks, strict=True)]
-    failed = report.primary is not None or report.status.value != "healthy"
+    rows = [(label, row["outcome"]) for label, row in zip(labels, report["ranks"], strict=True)]
+    failed = report["primary"] is not None or report["status"].value != "healthy"
     if not rows or (failed and all(outcome in _GOOD for _, outcome in rows)):
         rows.append(("job", "initiating" if failed else "ok"))
     failures = sum(outcome not in _GOOD for _, outcome in rows)
@@ -38,19 +40,19 @@ def write(report: contract.Report, redactor: Any = None) -> str:
             continue
         text = told if outcome in ("initiating", "same", "missing") else f"{outcome}: {title}"
         lines.append(
-            f"{head}><failure type={_attribute(report.verdict.category.value)} "
+            f"{head}><failure type={_attribute(report['verdict']['category'].value)} "
             f"message={_attribute(f'{outcome}: {title}')}>{escape(visible(text))}</failure></testcase>"
         )
     return "\n".join([*lines, "</testsuite></testsuites>", ""])
 
 
 def _story(report: contract.Report) -> str:
-    verdict, primary = report.verdict, report.primary
-    lines = [verdict.title, verdict.explanation]
+    verdict, primary = report["verdict"], report["primary"]
+    lines = [verdict["title"], verdict["explanation"]]
     if primary is not None:
-        lines.append(f"{primary.root_type or primary.kind}: {primary.root_message}"[:4000])
-    lines += [f"fix: {fix.action}" for fix in verdict.fixes]
-    lines += [f"{row.source}:{row.first_line}: {row.quote[:500]}" for row in (primary.evidence[:3] if primary else [])]
+        lines.append(f"{primary['root_type'] or primary['kind']}: {primary['root_message']}"[:4000])
+    lines += [f"fix: {fix['action']}" for fix in verdict["fixes"]]
+    lines += [f"{row['source']}:{row['first_line']}: {row['quote'][:500]}" for row in (primary["evidence"][:3] if primary else [])]
     return "\n".join(filter(None, lines))
 
 

@@ -8,12 +8,13 @@ are lines of the log (the artifact that was analysed) and, for frames, of the so
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from forensics.report import contract
 from forensics.report.json import repaired
+
+if TYPE_CHECKING:
+    from forensics.report import contract
 
 _LEVEL = {"established": "error", "supported": "error", "hypothesis": "warning", "unknown": "note"}
 
@@ -33,73 +34,69 @@ def write(report: contract.Report, redactor: Any = None) -> str:
                 },
                 "results": _results(report),
                 "columnKind": "unicodeCodePoints",
-                "properties": {"status": report.status, "engine": report.engine.name, "device": report.device.sm},
+                "properties": {"status": report["status"], "engine": report["engine"]["name"], "device": report["device"]["sm"]},
             }
         ],
     }
     if redactor is not None:
         log = redactor.value(log)
-    return msgspec.json.format(msgspec.json.encode(repaired(msgspec.to_builtins(log))), indent=2).decode() + "\n"
+    return json.dumps(repaired(log), ensure_ascii=False, indent=2) + "\n"
 
 
 def _rules(report: contract.Report) -> list[dict[str, Any]]:
     """The verdict's rule, and the categories of the other incidents."""
-    verdict = report.verdict
-    if report.primary is None and not report.incidents:
+    verdict = report["verdict"]
+    if report["primary"] is None and not report["incidents"]:
         return []
     rules = [
         {
-            "id": verdict.signature or verdict.category.value,
-            "shortDescription": {"text": verdict.title},
-            "fullDescription": {"text": verdict.explanation or verdict.title},
-            "help": {
-                "text": "\n".join([*(fix.action for fix in verdict.fixes), *verdict.next_steps]) or "see the report"
-            },
-            "properties": {"tags": ["gpu", verdict.category.value]},
+            "id": verdict["signature"] or verdict["category"].value,
+            "shortDescription": {"text": verdict["title"]},
+            "fullDescription": {"text": verdict["explanation"] or verdict["title"]},
+            "help": {"text": "\n".join([*(fix["action"] for fix in verdict["fixes"]), *verdict["next_steps"]]) or "see the report"},
+            "properties": {"tags": ["gpu", verdict["category"].value]},
         }
     ]
     known = {rules[0]["id"]}
-    for one in report.incidents:
-        if one.category.value not in known:
-            known.add(one.category.value)
-            rules.append({"id": one.category.value, "shortDescription": {"text": one.category.value.replace("_", " ")}})
+    for one in report["incidents"]:
+        if one["category"].value not in known:
+            known.add(one["category"].value)
+            rules.append({"id": one["category"].value, "shortDescription": {"text": one["category"].value.replace("_", " ")}})
     return rules
 
 
 def _results(report: contract.Report) -> list[dict[str, Any]]:
     results = []
-    primary, verdict = report.primary, report.verdict
+    primary, verdict = report["primary"], report["verdict"]
     if primary is not None:
-        rule = verdict.signature or verdict.category.value
-        quoted = [*verdict.evidence, *primary.evidence]
+        rule = verdict["signature"] or verdict["category"].value
+        quoted = [*verdict["evidence"], *primary["evidence"]]
         results.append(
             {
                 "ruleId": rule,
-                "level": _LEVEL[verdict.confidence.value],
+                "level": _LEVEL[verdict["confidence"].value],
                 "message": {
-                    "text": f"{verdict.title}. {primary.root_type or primary.kind}: {primary.root_message}"[:4000]
+                    "text": f"{verdict['title']}. {primary['root_type'] or primary['kind']}: {primary['root_message']}"[:4000]
                 },
                 "locations": [_location(one) for one in quoted[:1]],
-                "relatedLocations": [
-                    {**_location(one), "message": {"text": one.shows or "evidence"}} for one in quoted[1:20]
-                ],
-                "partialFingerprints": {"failure/v1": primary.fingerprint},
-                "codeFlows": _flow(primary.frames),
+                "relatedLocations": [{**_location(one), "message": {"text": one["shows"] or "evidence"}} for one in quoted[1:20]],
+                "partialFingerprints": {"failure/v1": primary["fingerprint"]},
+                "codeFlows": _flow(primary["frames"]),
                 "properties": {
-                    "category": verdict.category.value,
-                    "confidence": verdict.confidence.value,
-                    "rank": verdict.rank.label if verdict.rank else None,
-                    "phase": primary.phase,
+                    "category": verdict["category"].value,
+                    "confidence": verdict["confidence"].value,
+                    "rank": verdict["rank"]["label"] if verdict["rank"] else None,
+                    "phase": primary["phase"],
                 },
             }
         )
-    for one in report.incidents:
+    for one in report["incidents"]:
         results.append(
             {
-                "ruleId": one.category.value,
+                "ruleId": one["category"].value,
                 "level": "note",
-                "message": {"text": f"{one.status.value}: {one.title}"[:4000]},
-                "locations": [_location(row) for row in one.evidence[:1]],
+                "message": {"text": f"{one['status'].value}: {one['title']}"[:4000]},
+                "locations": [_location(row) for row in one["evidence"][:1]],
             }
         )
     return results
@@ -108,8 +105,8 @@ def _results(report: contract.Report) -> list[dict[str, Any]]:
 def _location(row: contract.Evidence) -> dict[str, Any]:
     return {
         "physicalLocation": {
-            "artifactLocation": {"uri": _uri(row.source)},
-            "region": {"startLine": row.first_line, "endLine": row.last_line, "snippet": {"text": row.quote[:2000]}},
+            "artifactLocation": {"uri": _uri(row["source"])},
+            "region": {"startLine": row["first_line"], "endLine": row["last_line"], "snippet": {"text": row["quote"][:2000]}},
         }
     }
 
@@ -117,13 +114,11 @@ def _location(row: contract.Evidence) -> dict[str, Any]:
 def _flow(frames: list[contract.Frame]) -> list[dict[str, Any]]:
     steps = []
     for frame in frames[-100:]:
-        place: dict[str, Any] = {
-            "message": {"text": f"{frame.function}{f': {frame.code}' if frame.code else ''}"[:1000]}
-        }
-        if frame.file:
-            place["physicalLocation"] = {"artifactLocation": {"uri": _uri(frame.file)}}
-            if frame.line and frame.line > 0:
-                place["physicalLocation"]["region"] = {"startLine": frame.line}
+        place: dict[str, Any] = {"message": {"text": ": ".join(filter(None, (frame["function"], frame["code"])))[:1000]}}
+        if frame["file"]:
+            place["physicalLocation"] = {"artifactLocation": {"uri": _uri(frame["file"])}}
+            if frame["line"] and frame["line"] > 0:
+                place["physicalLocation"]["region"] = {"startLine": frame["line"]}
         steps.append({"location": place})
     return [{"threadFlows": [{"locations": steps}]}] if steps else []
 

@@ -27,7 +27,7 @@ def check(inputs: Sequence[bytes], incident: Incident, faces: Sequence[str] = ("
     assert not broken, broken
     text = render(incident, "json")
     report = msgspec.json.decode(text.encode(), type=contract.Report)
-    assert report.verdict is not None
+    assert report["verdict"] is not None
     rows = json.loads(text)
     for evidence in _evidence(rows):
         first, last = evidence["first_line"], evidence["last_line"]

@@ -28,9 +28,11 @@ BEAM = 60
 #: continuations weighed; more, and nothing is said
 MOST_STEPS = 120_000
 
-#: (the top that was written last where that is evidence, else None; all tops, sorted)
-State = tuple[Top | None, tuple[Top, ...]]
+#: tops go by number in here (their place in `_Ways.tops`): states are compared and hashed very often
+#: (the top that was written last where that is evidence, else NONE; all tops, sorted)
+State = tuple[int, tuple[int, ...]]
 START: Top = ("H", "", "")
+NONE = -1
 
 
 def weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None) -> list[dict[Top, Top]] | None:
@@ -41,52 +43,65 @@ def weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | No
     if rough is None:
         return None
     if rough.complete:
-        return _believed(rough.layers, rough.moves)
-    bound = min(cost + UNFINISHED * _unfinished(state) for state, cost in rough.layers[-1].items())
+        return _believed(rough)
+    bound = min(cost + UNFINISHED * rough.unfinished(state) for state, cost in rough.layers[-1].items())
     whole = _ahead(lines, codes, colors, limit=bound + SLACK)
-    return _believed(whole.layers, whole.moves) if whole is not None else None
+    return _believed(whole) if whole is not None else None
 
 
 @draft
 class _Ways:
     """layers: after each line the states and their least costs; moves: per line (state, top, new top, state after, cost); complete:
-    no state was left out."""
+    no state was left out; tops: what the numbers in states and moves stand for."""
 
-    layers: list[dict[State, int]]
-    moves: list[list[tuple[State, Top, Top, State, int]]] = field(default_factory=list)
+    layers: list[dict[State, int]] = field(default_factory=lambda: [{(NONE, ()): 0}])
+    moves: list[list[tuple[State, int, int, State, int]]] = field(default_factory=list)
     complete: bool = True
+    tops: list[Top] = field(default_factory=lambda: [START])
+
+    def unfinished(self, state: State) -> int:
+        return sum(self.tops[top][0] != "E" for top in state[1])
 
 
 def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None, limit: int | None) -> _Ways | None:
     """All ways up to a cost, or, without a limit, the BEAM cheapest after each line; None where there are none or too many."""
-    ways = _Ways([{(None, ()): 0}])
+    ways = _Ways()
+    tops = ways.tops
+    numbers = {START: 0}
     bursts = in_bursts(lines)
     weighed = 0
     sourceless = _sourceless(lines)
+    most = 1 << 30 if limit is None else limit
     for line in lines:
         nxt: dict[State, int] = {}
-        moves: list[tuple[State, Top, Top, State, int]] = []
-        steps: dict[Top, tuple[Top, int] | None] = {}  # of this line: where it may follow, and what it costs there
+        moves: list[tuple[State, int, int, State, int]] = []
+        is_head = line.kind is Kind.HEAD
         color = colors.words.get(line.text, "") if colors else ""
-        for state, cost in ways.layers[-1].items():
-            last, tops = state
-            for top in {START} if line.kind is Kind.HEAD else set(tops):
-                if top not in steps:
-                    steps[top] = _step(line, top, color, codes, colors, sourceless)
-                step = steps[top]
-                if step is None:
-                    continue
-                new, price = step
-                price += last is not None and top != last and last[0] != "E" and line.kind is not Kind.HEAD
+        before = ways.layers[-1]
+        steps: dict[int, tuple[int, int]] = {}  # of this line: what it may follow, what that becomes, and what it costs
+        for top in {0} if is_head else {top for _, open_ in before for top in open_}:
+            step = _step(line, tops[top], color, codes, colors, sourceless)
+            if step is not None:
+                new = numbers.get(step[0])
+                if new is None:
+                    new = numbers[step[0]] = len(tops)
+                    tops.append(step[0])
+                steps[top] = new, step[1]
+        for state, cost in before.items():
+            last, open_ = state
+            broken_off = not is_head and last != NONE and tops[last][0] != "E"
+            for top in (0,) if is_head else steps.keys() & open_:
+                new, price = steps[top]
+                if broken_off and top != last:
+                    price += 1
                 total = cost + price
-                if limit is not None and total > limit:
+                if total > most:
                     continue
-                after = list(tops)
-                if line.kind is not Kind.HEAD:
+                after = [*open_, new]
+                if not is_head:
                     after.remove(top)
-                after.append(new)
                 after.sort()
-                key = (new if bursts else None, tuple(after))
+                key = (new if bursts else NONE, tuple(after))
                 moves.append((state, top, new, key, price))
                 if total < nxt.get(key, 1 << 30):
                     nxt[key] = total
@@ -101,10 +116,6 @@ def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | N
     return ways
 
 
-def _unfinished(state: State) -> int:
-    return sum(top[0] != "E" for top in state[1])
-
-
 def in_bursts(lines: Sequence[Line]) -> bool:
     """True where nearly every frame line has a source line right below it: writers wrote many lines before another one did, so
     that a line that goes on with the one above it most likely does. Lines woven one by one are far from that."""
@@ -112,11 +123,10 @@ def in_bursts(lines: Sequence[Line]) -> bool:
     return len(below) >= 16 and sum(below) * 20 >= len(below) * 19
 
 
-def _believed(
-    layers: Sequence[Mapping[State, int]], moves: Sequence[Sequence[tuple[State, Top, Top, State, int]]]
-) -> list[dict[Top, Top]]:
+def _believed(ways: _Ways) -> list[dict[Top, Top]]:
     """Per line the steps that lie on a way not worse than the best one plus SLACK."""
-    back: dict[State, int] = {s: UNFINISHED * _unfinished(s) for s in layers[-1]}
+    layers, moves, tops = ways.layers, ways.moves, ways.tops
+    back: dict[State, int] = {s: UNFINISHED * ways.unfinished(s) for s in layers[-1]}
     best = min(cost + back[s] for s, cost in layers[-1].items())
     result: list[dict[Top, Top]] = []
     for number in range(len(moves) - 1, -1, -1):
@@ -131,7 +141,7 @@ def _believed(
             if rest < earlier.get(state, 1 << 30):
                 earlier[state] = rest
             if before[state] + rest <= best + SLACK:
-                believed[top] = new
+                believed[tops[top]] = tops[new]
         back = earlier
         result.append(believed)
     result.reverse()
