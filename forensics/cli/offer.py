@@ -19,13 +19,18 @@ def offered(found: Incident, with_script: bool = False) -> ReproOffer:
     if found.primary is None:
         return ReproOffer(reason="nothing failed")
     try:
-        from forensics.repro import plan, script
+        from forensics.repro import plan
 
         planned = plan(found)
         if planned is None:
             return ReproOffer(reason="no recipe rebuilds this failure")
+        text = None
+        if with_script:
+            from forensics.repro import script
+
+            text = script(planned)
         told = planned.contract
-        return ReproOffer(told["recipe"], told["runnable"], told["reason"], script(planned) if with_script else None)
+        return ReproOffer(told["recipe"], told["runnable"], told["reason"], text)
     except Exception as error:
         if os.environ.get("FORENSICS_DEBUG"):
             raise

@@ -6,12 +6,11 @@ case_of_report({"schema": "forensics-report/1", …}) -> Case(category="arch_mis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from typing import Any
 
 from forensics.errors import UsageError
 from forensics.model import Failure, Incident
-from forensics.model.record import record
+from forensics.model.record import field, record
 
 _MOST_TEXTS = 400
 

@@ -6,12 +6,11 @@ plan(incident).contract -> {"recipe": "triton-shared-memory", "runnable": true, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from forensics.errors import UsageError
 from forensics.model import Incident
-from forensics.model.record import record
+from forensics.model.record import record, replace
 from forensics.repro.case import Case, Text, case_of_incident, case_of_report
 from forensics.repro.choose import Choice, Parameter, choose, parameters, rate
 from forensics.repro.masking import masked

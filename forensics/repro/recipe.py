@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import field
 from typing import Any
 
 from forensics import data
 from forensics.errors import ForensicsError
 from forensics.ingest.compiled import pattern_of
-from forensics.model.record import record
+from forensics.model.record import field, record
 
 
 @record
