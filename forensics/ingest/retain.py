@@ -8,6 +8,7 @@ for the first, a reserve for literals that are rare, a ring for the end of the l
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,8 @@ _COMPARED = 240
 _AHEAD = (2 * 1024, 128 * 1024)
 #: bytes before the end of what is known, in which a frame is still looked at: its stack may go on behind
 _SAFE = 8 * 1024
+#: so many copies of a template keep all of their window; of later ones that stand alone what stands around tells nothing new
+_WIDE, _NARROW = 4, (1, 2)
 #: a window of so many lines after the hit is a block, whose body is compared, too
 _BLOCK_LINES = 20
 #: a block that is not complete yet waits for the next bytes, up to this size
@@ -34,6 +37,7 @@ _DEFERRED = 512 * 1024
 _ALIKE = 64
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
 _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
+_ENDLESS = 1 << 62
 
 
 class Block:
@@ -142,7 +146,7 @@ class Retainer:
                 if body_end < 0:
                     if not final and cut - start < _DEFERRED:
                         counts[template] = seen - 1
-                        self._drop(buf, cut, dropped, line, base)
+                        self._drop(buf, cut, dropped, place)
                         return start, number
                     is_known = is_known and not self._is_piece
                     body_end = cut
@@ -154,10 +158,12 @@ class Retainer:
                     continue
                 fold.learn(body)
             number = place.of(start)
+            if seen > _WIDE and after < _BLOCK_LINES and number - before > self._end_line:
+                before, after = min(before, _NARROW[0]), min(after, _NARROW[1])
             fold.keep(template, number)
             self._kept_of[last] += 1
             self._keep(buf, low, cut, start, number, before, after, self._kept_of[last])
-        self._drop(buf, cut, dropped, line, base)
+        self._drop(buf, cut, dropped, place)
         return cut, place.of(cut)
 
     def _reach_of(
@@ -183,9 +189,8 @@ class Retainer:
         before, after, last = reach
         return (0, 0, last) if inputs > _ALIKE and after < _BLOCK_LINES else (before, after, last)
 
-    def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], line: int, base: int) -> None:
+    def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], place: _Place) -> None:
         """Hands on the latest copies that were not kept: (offset, end of the line, lines after it or -1)."""
-        place = _Place(buf, base, line)
         for template, (start, stop, after) in sorted(dropped.items(), key=lambda item: item[1]):
             number = place.of(start)
             if after < 0:
@@ -345,18 +350,23 @@ class Retainer:
 
 
 class _Place:
-    """Line numbers of offsets that only grow; line feeds are counted in between."""
+    """Line numbers of offsets; line feeds are counted once where the offsets grow, else from the last place asked for before."""
 
-    __slots__ = ("_at", "_buf", "_number")
+    __slots__ = ("_asked", "_at", "_buf", "_number")
 
     def __init__(self, buf: bytearray, at: int, number: int) -> None:
         self._buf, self._at, self._number = buf, at, number
+        self._asked = [(at, number)]
 
     def of(self, offset: int) -> int:
-        """The number of the line that starts at `offset`."""
+        """The number of the line that starts at `offset`, which is not before the first one."""
         if offset > self._at:
             self._number += line_feeds(self._buf, self._at, offset)
             self._at = offset
+            self._asked.append((offset, self._number))
+        elif offset < self._at:
+            at, number = self._asked[bisect_right(self._asked, (offset, _ENDLESS)) - 1]
+            return number + line_feeds(self._buf, at, offset)
         return self._number
 
 
