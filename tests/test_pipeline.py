@@ -11,6 +11,7 @@ import pytest
 
 import forensics
 from forensics.errors import ForensicsError, UsageError
+from forensics.ingest.options import ReadOptions
 from forensics.model.verdict import Category, Incident, Status
 from forensics.pipeline import analyze
 
@@ -125,3 +126,17 @@ def test_a_log_that_ends_in_the_middle_of_its_archive_is_not_called_healthy(tmp_
     assert incident.primary is None
     assert incident.status is Status.UNKNOWN
     assert "not read to its end" in incident.verdict.explanation
+
+
+def test_what_repeats_is_counted_although_it_is_not_kept() -> None:
+    """Of thousands of alike lines a few are kept; the report says how many there were."""
+    lines = []
+    for step in range(9_000):
+        lines.append(f"[2026-11-29 20:15:20 TP{step % 4}] Decode batch. #running-req: {step % 50}, #token: {step * 7}, gen throughput: 91.2")
+        if step % 3 == 0:
+            lines.append(f"[2026-11-29 20:15:20 TP{step % 4}] ERROR request {step} failed: CUDA error: an illegal memory access was encountered")
+    text = "\n".join(lines).encode() + b"\n"
+    found = analyze([text], read_options=ReadOptions(whole_below=4_096))
+    assert found.findings[0].id == "cuda.illegal-memory-access"
+    assert abs(found.findings[0].count - 3_000) <= 30
+    assert abs(max(one.count for one in found.failures) - 3_000) <= 30

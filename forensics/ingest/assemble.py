@@ -29,7 +29,7 @@ _SAMPLE = 400
 class Taken(NamedTuple):
     """What is left of a source after its scan, in plain values that another process can send.
 
-    size: in bytes; kept: (number, bytes) of every kept line; repeats: as `Retainer.repeats`; sightings: as
+    size: in bytes; kept: (number, bytes) of every kept line; repeats: as `Fold.repeats`; sightings: as
     `Pulse.sightings`; whole: every line is in `kept`.
     """
 
@@ -50,8 +50,9 @@ def take(
     name: str, encoding: str, compression: str | None, scanned: Scanned, retainer: Retainer, pulse: Pulse, whole: bool
 ) -> Taken:
     """A scan's result as plain values."""
+    kept = list(retainer.lines())
     return Taken(
-        name, scanned.bytes, scanned.lines, encoding, compression, list(retainer.lines()), retainer.fold.repeats(),
+        name, scanned.bytes, scanned.lines, encoding, compression, kept, retainer.fold.repeats(kept),
         retainer.evicted, retainer.cut_lines + scanned.long_lines, [] if whole else pulse.sightings(), whole,
     )  # fmt: skip
 

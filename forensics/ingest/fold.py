@@ -8,9 +8,13 @@ next word, and each whose window holds a line never kept before. Of the others o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from forensics.ingest.pattern import Pattern
 
 DIGITS = b"0123456789"
+#: of a marked line its first bytes are compared
+COMPARED = 240
 _HEX = b"0123456789abcdefABCDEF"
 #: the number of a rank, as prefixes name it
 WHO = Pattern(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d{1,10})")
@@ -79,13 +83,20 @@ class Fold:
             if len(text) <= _LAST_SIZE:
                 last[template] = (number, text)
 
-    def repeats(self) -> dict[int, int]:
-        """Line number of the latest kept copy -> hits of its template that were not kept."""
+    def repeats(self, kept: Iterable[tuple[int, bytes]]) -> dict[int, int]:
+        """Line number of the latest kept copy -> hits of its template that are not among the kept lines (number, bytes)."""
+        missing = {template: total for template, total in self.counts.items() if total > self.kept.get(template, (0, 0))[0] > 0}
+        latest = {template: self.kept[template][1] for template in missing}
+        if missing:
+            for number, text in kept:
+                template = hash(text[:COMPARED].translate(None, DIGITS))
+                if template in missing:
+                    missing[template] -= 1
+                    latest[template] = max(latest[template], number)
         found: dict[int, int] = {}
-        for template, total in self.counts.items():
-            times, number = self.kept.get(template, (0, 0))
-            if times and total > times:
-                found[number] = found.get(number, 0) + total - times
+        for template, count in missing.items():
+            if count > 0:
+                found[latest[template]] = found.get(latest[template], 0) + count
         return found
 
     def adopt(self, counts: dict[int, int], last: dict[int, tuple[int, bytes]], lines_before: int) -> None:

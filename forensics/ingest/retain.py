@@ -14,15 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from forensics.ingest.feeds import line_feeds
-from forensics.ingest.fold import COPIES, DIGITS, MOST_TEMPLATES, Fold
+from forensics.ingest.fold import COMPARED, COPIES, DIGITS, MOST_TEMPLATES, Fold
 from forensics.ingest.wants import Wants
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
 _LONG, _DEEP = 300, 160
 #: of a template seen so often every sixteenth copy is looked at
 _FLOOD, _FLOOD_MASK = 1024, 15
-#: of a marked line its first bytes are compared
-_COMPARED = 240
 #: bytes that are compared at once, more and more where all was known: in a crash loop each frame is a hit
 _AHEAD = (2 * 1024, 128 * 1024)
 #: bytes before the end of what is known, in which a frame is still looked at: its stack may go on behind
@@ -98,7 +96,7 @@ class Retainer:
             if stop < 0:
                 stop = cut
             size = stop - start
-            text = bytes(buf[start:stop] if size < _COMPARED else buf[start : start + _COMPARED])
+            text = bytes(buf[start:stop] if size < COMPARED else buf[start : start + COMPARED])
             if size > _LONG and position - start > _DEEP and stop - position > 2:
                 text = b"quoted: " + self._literals[which]  # amid a long text (a request, a dump)
             template = hash(text.translate(None, DIGITS))
@@ -194,7 +192,7 @@ class Retainer:
         for template, (start, stop, after) in sorted(dropped.items(), key=lambda item: item[1]):
             number = place.of(start)
             if after < 0:
-                self.fold.drop(template, number, bytes(buf[start : min(stop, start + _COMPARED)]), False)
+                self.fold.drop(template, number, bytes(buf[start : min(stop, start + COMPARED)]), False)
             else:
                 end = _walk(buf, stop, cut, after)
                 self.fold.drop(template, number, bytes(buf[start : end if end >= 0 else cut]), True)

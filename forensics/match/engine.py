@@ -174,9 +174,16 @@ class Matcher:
 
     def _count(self, hits: Sequence[Hit]) -> int:
         """How often it was said: folded events stand for lines that are hits of their own."""
-        events = [self.subjects.events[hit.subject.event].count for hit in hits if hit.subject.event is not None]
-        lines = len(hits) - len(events)
-        return max(sum(events), len(hits)) if any(count > 1 for count in events) else len(events) + lines
+        by_parser: dict[str, int] = {}  # several parsers may read the same lines
+        for hit in hits:
+            if hit.subject.event is not None:
+                event = self.subjects.events[hit.subject.event]
+                by_parser[event.parser] = by_parser.get(event.parser, 0) + event.count
+        repeats = self.subjects.intake.repeats
+        places = [(hit.subject.span.source, hit.subject.span.first_line) for hit in hits if hit.subject.event is None]
+        lines = len(places) + sum(repeats.get(place, 0) for place in places)
+        folded = max(by_parser.values(), default=0)
+        return max(folded, lines) if folded > len(hits) - len(places) else folded + lines
 
     def _evidence(self, one: Signature, hit: Hit, shows: str) -> Evidence:
         """The lines of an event that hold the signature's literals; a line hit is its own evidence."""

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import os
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from forensics import data
-from forensics.model.source import Note
+from forensics.model.source import Note, Span
 
 if TYPE_CHECKING:
     from forensics.ingest.anchors import Anchor
     from forensics.ingest.intake import Intake
     from forensics.model.event import Event
+    from forensics.model.source import LogLine
 
 __all__ = ["PARSERS", "anchors", "parse"]
 
@@ -68,6 +70,9 @@ PARSERS: tuple[str, ...] = (
 )
 
 
+#: of what repeats: lines, events that stand for several lines, and events that may reach over a line
+_REPEATED, _FOLDED, _NEAR = 5_000, 200, 64
+
 #: when this process began to import parsers
 _BEGAN = time.time()
 
@@ -109,7 +114,35 @@ def parse(intake: Intake) -> list[Event]:
             told = f"the {name} parser gave up: {type(error).__name__}: {error}"[:500]
             intake.notes.append(Note("parse", told, hides=True))
     events.sort(key=lambda e: (e.span.source, e.span.first_line, e.span.last_line))
-    return events
+    return _with_repeats(events, intake) if intake.repeats else events
+
+
+def _with_repeats(events: list[Event], intake: Intake) -> list[Event]:
+    """The same, each counted as often as the line that says it was seen, not only as often as it was kept. Error lines were counted
+    so when they were folded."""
+    from forensics.model.event import EventKind
+    from forensics.model.record import replace
+
+    more = [0] * len(events)
+    starts = [(event.span.source, event.span.first_line) for event in events]
+    own = [event.kind is not EventKind.MESSAGE or event.parser != "python" for event in events]
+    said = [(event.message or event.type or "").partition("\n")[0][:60] for event in events]
+    folded = [index for index, event in enumerate(events) if own[index] and event.count > 1][:_FOLDED]
+    for source, number in sorted(intake.repeats)[:_REPEATED]:
+        times = intake.repeats[source, number]
+        for line in intake.between(Span(source, number, number))[:1]:
+            last = bisect_right(starts, (source, number))
+            near = (index for index in range(last - 1, max(-1, last - _NEAR), -1) if events[index].span.source == source)
+            here = [i for i in near if own[i] and events[i].span.last_line >= number and _says(said[i], events[i], line)]
+            alike = [i for i in folded if events[i].rank == line.rank and events[i].span.source == source and said[i] in line.text]
+            saying = [*here, *(index for index in alike if said[index])]
+            for index in {events[index].parser: index for index in reversed(saying)}.values():  # one of each parser
+                more[index] += times
+    return [replace(event, count=event.count + plus) if plus else event for event, plus in zip(events, more, strict=True)]
+
+
+def _says(said: str, event: Event, line: LogLine) -> bool:
+    return event.span.first_line == event.span.last_line or (bool(said) and said in line.text)
 
 
 def _wanted(intake: Intake) -> list[str]:

@@ -59,7 +59,7 @@ def parse(intake: Intake) -> list[Event]:
                 single = squeezed(line, at)
                 if single is not None:
                     _take(single, events, claimed)
-    events += messages_of(intake.lines, claimed)
+    events += messages_of(intake.lines, claimed, intake.repeats)
     return events
 
 

@@ -12,7 +12,7 @@ and addresses apart, same rank); span: the first of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
@@ -85,6 +85,9 @@ _ERROR_FILE = Pattern(r'^\{\s*"message": \{\s*"message": "(?P<message>(?:[^"\\]|
 _NUMBERS = pattern_of(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 
 
+_NOTHING: Mapping[tuple[int, int], int] = {}
+
+
 @draft
 class _Folded:
     event: Event
@@ -98,8 +101,10 @@ _GOES_ON = Pattern(
 )
 
 
-def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list[Event]:
-    """Error lines outside of the claimed ones ((source, number) pairs)."""
+def messages_of(
+    lines: Sequence[LogLine], claimed: set[tuple[int, int]], repeats: Mapping[tuple[int, int], int] = _NOTHING
+) -> list[Event]:
+    """Error lines outside of the claimed ones ((source, number) pairs). repeats: as in `Intake`."""
     kept: dict[tuple[object, ...], _Folded] = {}
     loud = _loud_sources(lines)
     at, size = 0, len(lines)
@@ -120,12 +125,13 @@ def messages_of(lines: Sequence[LogLine], claimed: set[tuple[int, int]]) -> list
         at += len(more)
         key = (line.source, line.rank.key if line.rank else line.stream, name, _NUMBERS.sub("#", message[:300]))
         folded = kept.get(key)
+        times = 1 + repeats.get((line.source, line.number), 0)
         if folded:
-            folded.count += 1
+            folded.count += times
         elif len(kept) < MOST:
             whole = "\n".join((message, *more)).rstrip()
             name, whole = _of_error_file(name, whole)
-            kept[key] = _Folded(_event(line, len(more), name, whole, heading))
+            kept[key] = _Folded(_event(line, len(more), name, whole, heading), times)
     return [replace(f.event, count=f.count) if f.count > 1 else f.event for f in kept.values()]
 
 

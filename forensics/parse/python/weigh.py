@@ -106,7 +106,8 @@ def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | N
                 if total < nxt.get(key, 1 << 30):
                     nxt[key] = total
         if limit is None and len(nxt) > BEAM:
-            nxt = dict(sorted(nxt.items(), key=lambda pair: pair[1])[:BEAM])
+            # of equally cheap ones a mixture: those that came first differ too little from each other
+            nxt = dict(sorted(nxt.items(), key=lambda pair: (pair[1], hash(pair[0])))[:BEAM])
             ways.complete = False
         weighed += len(moves)
         if not nxt or len(nxt) > MOST_STATES or weighed > MOST_STEPS:
