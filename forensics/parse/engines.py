@@ -15,6 +15,7 @@ from __future__ import annotations
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.source import Rank
 from forensics.parse.rows import Row, Table
 
 _L = EventKind.LAUNCHER
@@ -58,7 +59,14 @@ _TABLE = Table(
         ),
         # a C++ library of CPU engines that prints this and exits
         Row("Unable to get JIT kernel for", EventKind.NATIVE, level="ERROR", fields={"what": "no_kernel"}),
-        Row("Rank 0 scheduler is dead", _L, fields={"what": "child_failed", "by": "sglang"}, unless=_RAISED),
+        Row(
+            " scheduler is dead",
+            _L,
+            r"(?P<message>Rank (?P<index>\d{1,5}) scheduler is dead.*)$",
+            fields={"what": "child_failed", "by": "sglang"},
+            unless=_RAISED,
+            who=lambda groups, line: Rank(f"rank {groups['index']}", int(groups["index"] or 0)),
+        ),
         Row(
             "atchdog timeout (self.watchdog_timeout=",
             _S,

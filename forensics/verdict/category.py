@@ -18,8 +18,8 @@ from forensics.ingest.needles import needles_of_table
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import EventKind
 from forensics.model.record import record
-from forensics.model.stack import Frame
-from forensics.model.verdict import Category, Confidence, Finding, Owner, SignatureRole
+from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
+from forensics.verdict.consequences import caller_of
 from forensics.verdict.fold import Group
 
 _RANK = {Confidence.ESTABLISHED: 3, Confidence.SUPPORTED: 2, Confidence.HYPOTHESIS: 1, Confidence.UNKNOWN: 0}
@@ -191,7 +191,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         texts.insert(0, first.inner[1][:_LOOKED_AT])
     types = list(first.types) + ([first.inner[0]] if first.inner and first.inner[0] else [])
     frames = [frame for frame in first.frames if not is_plumbing(frame)][-8:]
-    owner = _owner(frames)
+    owner = caller_of(first)
     told = [
         f"{t}: {m}"
         for t, m in zip([first.root_type, first.type], [first.root_message, first.message], strict=True)
@@ -241,12 +241,3 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         }.values()
     )
     return Judgement(best.category, best.confidence, None, best.title, others[:3])
-
-
-def _owner(frames: Sequence[Frame]) -> Owner | None:
-    """Whose code raised it: the innermost frame that is not the interpreter's."""
-    for frame in reversed(frames):
-        owner = owner_of(frame)
-        if owner is not Owner.RUNTIME:
-            return owner
-    return None

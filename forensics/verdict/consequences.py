@@ -22,6 +22,10 @@ from forensics.verdict.sighting import Sighting
 
 _LOOKED_AT = 4_000
 _CONNECTION = Pattern(r"^(?:ConnectionError|Connection(?:Reset|Aborted|Refused)Error)$")
+#: exceptions of libraries that speak to services: HTTP, storage, databases, experiment trackers
+_CLIENT = Pattern(
+    r"^(?:requests|urllib3|httpx|httpcore|aiohttp|openai|botocore|redis|pymongo|psycopg2?|sqlalchemy|grpc|google\.api_core|wandb|mlflow)\."
+)
 
 
 class Consequence(NamedTuple):
@@ -96,10 +100,24 @@ def _fits(row: Consequence, seen: Sighting) -> bool:
 
 
 def own_connection(seen: Sighting) -> bool:
-    """True for a broken connection that the user's own code raises: to a data service, say, and not to the job's processes."""
-    if seen.kind != "python" or not seen.frames or _CONNECTION.search(seen.root_type or "") is None:
+    """True for a broken connection that the user's own code raises: to a data service, say, and not to the job's processes. A library
+    between them, by which the code speaks to the service, makes no difference."""
+    if seen.kind != "python":
         return False
-    return owner_of(seen.frames[-1]) is Owner.USER
+    if seen.frames and _CONNECTION.search(seen.root_type or "") is not None and owner_of(seen.frames[-1]) is Owner.USER:
+        return True
+    return any(_CLIENT.match(name) for name in seen.types) and caller_of(seen) is Owner.USER
+
+
+def caller_of(seen: Sighting) -> Owner | None:
+    """Whose code called what failed: the innermost frame that is not the interpreter's or its libraries', of the innermost exception
+    that has one."""
+    for frames in (seen.frames, *(link.frames for link in seen.chain)):
+        for frame in reversed(frames):
+            owner = owner_of(frame)
+            if owner is not Owner.RUNTIME:
+                return owner
+    return None
 
 
 def _wraps_a_cause(seen: Sighting) -> bool:

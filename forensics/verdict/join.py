@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forensics.ingest.compiled import pattern_of
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event
 from forensics.model.record import replace
+from forensics.parse.signals import signal_in
 from forensics.verdict.join_communication import explain_communication, explain_waiting, join_watchdogs, name_warnings
 from forensics.verdict.join_device import (
     join_aborts,
@@ -23,6 +25,8 @@ from forensics.verdict.join_device import (
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Near, Sighting, close, same_process
 
+#: torch's signal handlers in a data loader's worker
+_WORKER_ENDS = Pattern(r"Unexpected (?P<what>bus error|segmentation fault|floating-point exception) encountered in worker")
 #: how far below its announcement a traceback begins: the runtime's advice stands between them
 _BELOW = 8
 
@@ -34,6 +38,7 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     kept = _join_kills(kept)
     kept = _join_step_ends(kept)
     kept = _join_probes(kept)
+    kept = _join_loaders(kept)
     _explain_interrupts(kept)
     kept = join_asserts(kept)
     kept = join_device_errors(kept)
@@ -183,6 +188,25 @@ def _join_probes(seen: list[Sighting]) -> list[Sighting]:
         end.events += probe.events
         end.spans += probe.spans
     gone = {id(s) for s in probes}
+    return [s for s in seen if id(s) not in gone]
+
+
+def _join_loaders(seen: list[Sighting]) -> list[Sighting]:
+    """What a data loader's worker says when a signal ends it (torch's handlers), and the exception of the rank that misses it: the
+    signal is the root."""
+    told = [s for s in seen if s.kind == "message" and s.role is None and _WORKER_ENDS.search(s.message[:400])]
+    gone: set[int] = set()
+    for line in told:
+        found = _WORKER_ENDS.search(line.message[:400])
+        after = [s for s in seen if s.kind == "python" and s.rule == "cascade.dataloader" and s.place > line.place and close(s, line)]
+        home = min(after, key=lambda s: s.place, default=None)
+        if home is None or found is None or len(home.chain) > 1:
+            continue
+        home.role, home.role_why, home.rule, home.conditional, home.outside = None, "", "", False, False
+        home.root_type, home.root_message = signal_in(found["what"]), line.message
+        home.events = [*home.events, *line.events]
+        home.spans = [*home.spans, *line.spans]
+        gone.add(id(line))
     return [s for s in seen if id(s) not in gone]
 
 

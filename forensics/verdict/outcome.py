@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import floor
 
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
@@ -20,6 +21,8 @@ from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import TAUGHT, Sighting, is_work_text
 
 _MOST_LINES = 20_000
+#: lines above a failure in which its time and step are sought
+_ABOVE = 400
 _DEALT_WITH = Pattern(
     r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?)\b"
     r"|\b(?:will be disabled|not critical|non-fatal)\b"
@@ -27,8 +30,12 @@ _DEALT_WITH = Pattern(
 #: request bodies and prompts that engines log, in their own words
 _QUOTES = Pattern(
     r"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|\bprompt: ["']|<\|im_start\||\[INST\]|<\|user\|>"""
-    r"""|<\|start_header_id\|>|<start_of_turn>|\bReceived request\b"""
+    r"""|\w*Req(?:uest)?Input\(|<\|start_header_id\|>|<start_of_turn>|\bReceived request\b"""
 )
+#: how often an engine says that it waits until that is a hang
+_OFTEN = 3
+#: lines of a pasted text that are looked through
+_PASTED = 60
 _LOW = frozenset(("WARNING", "WARN"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
@@ -57,6 +64,16 @@ def _ended() -> Pattern[str]:
     return Pattern("|".join(table("verdict/progress")["ended"]), needles=needles_of_list("verdict/progress", "ended"))
 
 
+@lru_cache(maxsize=1)
+def _finished() -> Pattern[str]:
+    return Pattern("|".join(table("verdict/progress")["finished"]), needles=needles_of_list("verdict/progress", "finished"))
+
+
+@lru_cache(maxsize=1)
+def _stalled() -> Pattern[str]:
+    return Pattern("|".join(table("verdict/progress")["stalled"]), needles=needles_of_list("verdict/progress", "stalled"))
+
+
 @record
 class Aftermath:
     """What stands behind a place in the log. working: lines of a job at work; calm: lines at INFO by the same writer; ended: an
@@ -83,21 +100,55 @@ def is_end(line: LogLine) -> bool:
     return _ended().search(line.text[:2_000]) is not None
 
 
-def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None = None) -> Aftermath:
-    """What follows a span in its own source (in the other sources nothing says what is later)."""
+def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None = None, steady: bool = False) -> Aftermath:
+    """What follows a span in its own source (in the other sources nothing says what is later). steady: nothing says that the job was
+    started again, so that steps which had been done before are another rank's, whose log was put behind this one.
+    """
     working = calm = 0
     ended = False
     first: Span | None = None
+    held: _Moment | None = None
     for line in quotes.after(span)[:_MOST_LINES]:
         if until is not None and line.source == until.source and line.number >= until.first_line:
             break
         if is_work(line) and line.level not in ("ERROR", "CRITICAL", "FATAL"):
+            held = held or _Moment(quotes, span, steady)
+            if held.is_before(line):
+                continue
             working += 1
             first = first or Span(line.source, line.number, line.number)
         elif line.level in _CALM and stream and line.stream == stream:
             calm += 1
         ended = ended or is_end(line)
     return Aftermath(working, calm, ended, first)
+
+
+class _Moment:
+    """When a span stands: the last times above it, by the form that they have, and the last step."""
+
+    def __init__(self, quotes: Quotes, span: Span, steps: bool) -> None:
+        self._times: dict[str | None, float] = {}
+        self._step: int | None = None
+        above = quotes.lines(Span(span.source, 1, max(1, span.last_line)))
+        for line in reversed(above[-_ABOVE:]):
+            if line.time is not None:
+                self._times.setdefault(line.dialect, line.time)
+            if steps and self._step is None and is_work(line):
+                self._step = step_of(line)
+
+    def is_before(self, line: LogLine) -> bool:
+        """True for a line that was written before: by its time, and where that is none or the same by its step."""
+        moment = self._times.get(line.dialect)
+        if moment is not None and line.time is not None and floor(line.time) != floor(moment):
+            return line.time < moment
+        step = step_of(line) if self._step is not None else None
+        return step is not None and self._step is not None and step <= self._step
+
+
+def step_of(line: LogLine) -> int | None:
+    """The step that a line of a job at work tells, None where it tells none."""
+    found = pattern_of(r"\b(?:[Ii]ter(?:ation)?|(?:global_|training_)?[Ss]tep)[ :=\[#]{1,12}(\d{1,9})\b").search(line.text[:400])
+    return int(found[1]) if found is not None else None
 
 
 def worked_before(quotes: Quotes, span: Span) -> bool:
@@ -114,9 +165,33 @@ def orderly_end(intake: Intake) -> Span | None:
     return None
 
 
+def finished_before(quotes: Quotes, span: Span) -> Span | None:
+    """The line above a span that says that the job has done all of its work, where no work stands between them."""
+    above = quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))
+    for line in reversed(above[-_MOST_LINES:]):
+        if _finished().search(line.text[:2_000]):
+            return Span(line.source, line.number, line.number)
+        if is_work(line):
+            return None
+    return None
+
+
+def stalled_before(quotes: Quotes, span: Span) -> Span | None:
+    """The last of the lines right above a span in which an engine says, time and again, that it waits for its workers."""
+    found: list[LogLine] = []
+    for line in reversed(quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))[-_ABOVE:]):
+        if _stalled().search(line.text[:2_000]):
+            found.append(line)
+        elif line.text.strip() and not line.text.startswith("^C"):
+            break
+    return Span(found[0].source, found[0].number, found[0].number) if len(found) >= _OFTEN else None
+
+
 def quoted(seen: Sighting, quotes: Quotes) -> bool:
     """True where the words are not the job's own: a prompt, a request body, a line at INFO that holds them."""
     lines = quotes.lines(seen.span, 1)
+    if lines and _inside_a_request(lines[0], quotes):
+        return True
     if not lines or seen.kind == "exit":
         return False
     if seen.span.first_line == seen.span.last_line and _QUOTES.search(lines[0].raw[:20_000]):
@@ -129,12 +204,31 @@ def quoted(seen: Sighting, quotes: Quotes) -> bool:
     return not any(start.startswith(said) for said in own)
 
 
+def _inside_a_request(line: LogLine, quotes: Quotes) -> bool:
+    """True for a line of a pasted text: a log record above it quotes a request, and no bracket has closed that yet."""
+    if _is_record(line):
+        return False
+    above = quotes.lines(Span(line.source, max(1, line.number - _PASTED), max(1, line.number - 1)))
+    opened = 0
+    for other in reversed(above):
+        text = other.text[:20_000]
+        opened += text.count("(") + text.count("{") + text.count("[") - text.count(")") - text.count("}") - text.count("]")
+        if _is_record(other):
+            return opened > 0 and other.level not in ("ERROR", "CRITICAL", "FATAL") and _QUOTES.search(other.raw[:20_000]) is not None
+    return False
+
+
+def _is_record(line: LogLine) -> bool:
+    """True for a line that a logger began: its prefix says when, who or how grave."""
+    return line.time is not None or bool(line.stream) or line.level is not None
+
+
 def caught(seen: Sighting, quotes: Quotes) -> bool:
     """True where the words say that an error was expected and dealt with: logged as a warning, told as a fallback, or known as harmless."""
     if seen.rule == TAUGHT:
         return False
     own = quotes.lines(seen.span, 1)
-    if seen.rule == "quoted" or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
+    if seen.rule in ("quoted", "handled") or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
         return True
     heading = seen.heading[:500]
     before = quotes.lines(Span(seen.span.source, seen.span.first_line - 1, seen.span.first_line - 1))

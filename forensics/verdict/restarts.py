@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.verdict import CausalRole
 from forensics.verdict.incidents import begun
-from forensics.verdict.outcome import aftermath, caught, is_work
+from forensics.verdict.outcome import aftermath, caught, is_work, step_of
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
@@ -26,7 +25,6 @@ _FINISHED = Pattern(r"worker group successfully finished")
 _MOST_LINES = 20_000
 #: why Slurm ends a job that it starts again, and why it may
 _REQUEUED, _PERHAPS = "job requeue", ("node failure", "preemption")
-_STEP = pattern_of(r"\b(?:[Ii]ter(?:ation)?|(?:global_|training_)?[Ss]tep)[ :=\[#]{1,12}(\d{1,9})\b")
 #: steps that are compared on each side of an end
 _FEW = 40
 #: who starts a job again, in words
@@ -76,9 +74,9 @@ def _steps(lines: Sequence[LogLine]) -> list[int]:
     """The first few steps that the lines tell."""
     found: list[int] = []
     for line in lines[:_MOST_LINES]:
-        match = _STEP.search(line.text[:400]) if is_work(line) else None
-        if match is not None:
-            found.append(int(match[1]))
+        step = step_of(line) if is_work(line) else None
+        if step is not None:
+            found.append(step)
             if len(found) == _FEW:
                 break
     return found

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
-from forensics.model.source import Span
+from forensics.model.source import Rank, Span
 from forensics.model.verdict import CausalRole
 from forensics.verdict.fold import Group, plain
+from forensics.verdict.missing import of_the_missing
 from forensics.verdict.order import Order
 from forensics.verdict.outcome import aftermath, caught, is_work
 from forensics.verdict.quotes import Quotes
@@ -72,16 +73,23 @@ class Cast:
         return self.roles.get(id(group), CausalRole.UNKNOWN)
 
 
-def assign(groups: Sequence[Group], order: Order, quotes: Quotes) -> Cast:
-    """Chooses the failure that started it and gives every group its role."""
+def assign(groups: Sequence[Group], order: Order, quotes: Quotes, culprit: Rank | None = None) -> Cast:
+    """Chooses the failure that started it and gives every group its role. culprit: whom the others waited for, if that is known."""
     ordered = sorted(groups, key=lambda g: order.key(g.first.span, g.first.time))
     primary, outside = _primary(ordered, quotes)
+    gone = None
+    if primary is not None and primary.first.kind == "collective_timeout":
+        free = [g for g in ordered if g.first.role is None]
+        gone = of_the_missing(free, culprit, order, [g for g in free if _speaks_of_connections(g.first)])
+    primary = gone or primary
     cast = Cast(ordered, primary, outside=outside)
     if primary is None:
         return cast
     start = order.key(primary.first.span, primary.first.time)
     for group in ordered:
         role, why = _role(group, primary, start, order)
+        if gone is not None and group.first.kind == "collective_timeout":
+            role, why = CausalRole.CASCADE, "it waited for a process that had failed"
         cast.roles[id(group)], cast.why[id(group)] = role, why
     # The contract's order: what started it, those that failed alike, then the rest as it came.
     rank = {CausalRole.INITIATING: 0, CausalRole.SAME: 1}
@@ -205,7 +213,7 @@ def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:
         if _another_attempt(first, certain[place + 1].first):
             continue
         following = next((g for g in certain[place + 1 :] if g.first.span.source == first.span.source), None)
-        later = aftermath(quotes, first.span, first.stream, following.first.span if following else None)
+        later = aftermath(quotes, first.span, first.stream, following.first.span if following else None, steady=True)
         if not (later.working >= 2 or later.calm >= 3 or caught(first, quotes)):
             return group
     return certain[-1]
@@ -232,13 +240,17 @@ def _role(group: Group, primary: Group, start: tuple[int, float, int, int], orde
     later = order.key(first.span, first.time) >= start
     if later and first.rank is not None and primary.first.rank is not None and first.rank.key == primary.first.rank.key:
         return CausalRole.CASCADE, "the same process, after its first failure"
-    if later and any(_COMMUNICATES.search(text) for text in (*first.types, *first.texts)):
+    if later and _speaks_of_connections(first):
         return CausalRole.CASCADE, "communication broke after another process had failed"
     if later and first.weight == 0:
         return CausalRole.TEARDOWN, "the process was asked to stop"
     if later and first.weight < 3:
         return CausalRole.CASCADE, "reported after the first failure"
     return CausalRole.UNKNOWN, "the log does not say how it belongs to the first failure"
+
+
+def _speaks_of_connections(seen: Sighting) -> bool:
+    return any(_COMMUNICATES.search(text) for text in (*seen.types, *seen.texts))
 
 
 def _alike(one: Sighting, other: Sighting) -> bool:

@@ -21,7 +21,17 @@ from forensics.verdict.hardware import fault_of, of_the_program
 from forensics.verdict.incidents import Run, came_up
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught, is_work, orderly_end, quoted, store_left_first, worked_before
+from forensics.verdict.outcome import (
+    aftermath,
+    caught,
+    finished_before,
+    is_work,
+    orderly_end,
+    quoted,
+    stalled_before,
+    store_left_first,
+    worked_before,
+)
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import tasks_alike, whose
 from forensics.verdict.restarts import recovered
@@ -84,7 +94,7 @@ def analyse(
     if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
     groups = fold(subordinate(join(seen, run.events, order), order))
-    cast = assign(groups, order, quotes)
+    cast = assign(groups, order, quotes, hang.culprit if hang is not None else None)
     primary = cast.primary
     if primary is None:
         return _healthy(run, cast, findings, intake, quotes)
@@ -104,6 +114,8 @@ def analyse(
         judgement = Judgement(
             Category.HANG_OR_WATCHDOG, Confidence.ESTABLISHED, title="A collective waited until its time limit"
         )
+    if hang is None and _interrupted(primary):
+        judgement = _stalled(primary, findings, quotes) or judgement
     if cast.outside and judgement.finding is None:
         judgement = Judgement(
             judgement.category,
@@ -173,7 +185,7 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
     live = [m for m in serious if not caught(m, quotes)]
     last = max(serious, key=lambda m: m.span.last_line)
-    later = aftermath(quotes, last.span, last.stream)
+    later = aftermath(quotes, last.span, last.stream, steady=True)
     if _asked_to_stop(primary) and orderly_end(intake) is not None:
         return Status.HEALTHY
     if any(
@@ -182,6 +194,8 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
     ):
         # A process that was seen dead is dead, at whatever level it was told; health checks are answered all the same.
         return Status.DEGRADED if later.working > _CHECKS else None
+    if not later.working and _only_leaving(members) and finished_before(quotes, _earliest(members, last.span.source)):
+        return Status.HEALTHY
     if not live:
         return Status.HEALTHY if later.working or later.ended or later.calm else None
     if all(m.weight <= 2 and not m.typed for m in live):
@@ -193,10 +207,34 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
     return Status.DEGRADED if later.went_on else None
 
 
+def _earliest(members: Sequence[Sighting], source: int) -> Span:
+    """Where the first of them stands in a source that has at least one."""
+    return min((m.span for m in members if m.span.source == source), key=lambda span: span.first_line)
+
+
+def _only_leaving(members: Sequence[Sighting]) -> bool:
+    """True where nothing more was seen than how processes take themselves apart: destructors, broken pipes to those gone before."""
+    return all(m.role is CausalRole.TEARDOWN or (m.role is CausalRole.CASCADE and m.weight <= 2 and not m.typed) for m in members)
+
+
 def _asked_to_stop(primary: Group) -> bool:
     """True for the exception or signal with which a person or a launcher asks a process to stop."""
     name = (primary.first.type or "").rsplit(".", 1)[-1]
     return name in ("KeyboardInterrupt", "CancelledError", "SIGINT", "SIGTERM", "SystemExit")
+
+
+def _interrupted(primary: Group) -> bool:
+    """True for a Ctrl-C."""
+    return (primary.first.type or "").rsplit(".", 1)[-1] in ("KeyboardInterrupt", "SIGINT")
+
+
+def _stalled(primary: Group, findings: Sequence[Finding], quotes: Quotes) -> Judgement | None:
+    """That somebody interrupted a job whose engine had said for minutes that it waited; None where it had not."""
+    stall = stalled_before(quotes, _earliest(primary.members, primary.first.span.source))
+    if stall is None:
+        return None
+    said = next((f for f in findings if any(stall.overlaps(proof.span) for proof in f.evidence)), None)
+    return Judgement(Category.HANG_OR_WATCHDOG, Confidence.SUPPORTED, said, "The workers did not answer until somebody interrupted the job")
 
 
 def _bad_exit(sighting: Sighting) -> bool:

@@ -29,6 +29,7 @@ JANUARY = 28757720.0  # 29 November 20:15:20, counted from 1 January
         ("1795983320.25", T + 0.25, "wall"),
         ("1795983320250", T + 0.25, "wall"),
         ("1129 20:15:20.25", JANUARY + 0.25, "wall_no_year"),
+        ("302 20:15:20.25", JANUARY - 272 * 86400 + 0.25, "wall_no_year"),  # c10, from January to September
         ("11-29 20:15:20", JANUARY, "wall_no_year"),
         ("Nov 29 20:15:20", JANUARY, "wall_no_year"),
         ("Nov29 20:15", JANUARY - 20, "wall_no_year"),
@@ -43,7 +44,7 @@ def test_moment(stamp: str, seconds: float, kind: str) -> None:
     assert found[0] == pytest.approx(seconds, abs=1e-5) and found[1] == kind
 
 
-@pytest.mark.parametrize("stamp", ["", "yesterday", "2026-13-01 00:00:00", "2026-02-30 00:00:00", "1332 20:15:20"])
+@pytest.mark.parametrize("stamp", ["", "yesterday", "2026-13-01 00:00:00", "2026-02-30 00:00:00", "1332 20:15:20", "932 20:15:20"])
 def test_no_moment(stamp: str) -> None:
     assert moment(stamp) is None
 

@@ -90,3 +90,19 @@ def test_what_users_ask_about_is_no_failure_of_the_server(told: Told, said: str)
 
 def test_an_empty_log_has_no_failure(told: Told) -> None:
     assert told("").primary is None
+
+
+def _rank_file(rank: int, clock: str, prefix: str, fails: bool) -> str:
+    lines = [f"{clock.format(n)}step {n} loss {4 - n / 100:.3f}" for n in range(1, 15)]
+    if fails:
+        lines += ["Traceback (most recent call last):", '  File "/j/run.py", line 9, in <module>', "    main()", "ValueError: bucket 7 has no samples"]
+    return "".join(f"{prefix.format(rank)}{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("clock", ["", "[2026-03-02 10:20:{:02d},123] "])
+@pytest.mark.parametrize("prefix", ["", "[rank{}]: "])
+def test_files_of_ranks_behind_each_other_are_no_work_after_the_failure(told: Told, clock: str, prefix: str) -> None:
+    files = [_rank_file(rank, clock, prefix, rank == 2) for rank in range(8)]
+    assert told("".join(files)).status is Status.CRASHED
+    later = "".join(f"{prefix.format(0)}{clock.format(n)}step {n} loss 2.1\n" for n in range(15, 40))
+    assert told("".join(files) + later).status is Status.DEGRADED

@@ -48,7 +48,7 @@ def test_a_taught_line_is_the_failure_at_whatever_level_it_was_printed(told: Tol
 
 
 def test_a_taught_line_that_a_server_survives_is_told_all_the_same(told: Told, tmp_path: Path) -> None:
-    incident = taught(told, tmp_path, BUSY + "[2026-11-29 20:15:30 TP0] tenant quota exhausted, leaving\n" + BUSY)
+    incident = taught(told, tmp_path, BUSY + "[2026-11-29 20:15:30 TP0] tenant quota exhausted, leaving\n" + BUSY.replace("20:15:", "20:16:"))
     assert incident.status is Status.DEGRADED
     assert incident.verdict.signature == "house.tenant-quota"
 

@@ -111,7 +111,7 @@ def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
         ):
             continue
         before = TEST_BEFORE if text.startswith("E   ") else BEFORE
-        if end >= 0 and at - before <= end and lines[at - 1].source == line.source:
+        if end >= 0 and at - before <= end and lines[first].source == line.source:
             end = at + AFTER
             continue
         if end >= 0:

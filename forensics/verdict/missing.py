@@ -1,0 +1,57 @@
+"""The rank that the others waited for had failed by itself. In: the groups of a run; out: its failure, or None. Sample:
+
+rank 2, 3 "Watchdog caught collective operation timeout: … BARRIER" · rank 0 "No space left on device" in save()
+-> rank 0's failure: it never came to the barrier, and nothing else says why
+
+A watchdog reports minutes after its peer had gone, and the peer's words may stand in another file, or below it in a buffered one. So
+their order says little; what counts is that the rank itself reports no time-out, and that its failure is none that a broken
+connection or the end of the job explains. A kill or a fault that only its starter tells must have come before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forensics.model.source import Rank
+from forensics.verdict.fold import Group
+from forensics.verdict.order import Order
+from forensics.verdict.sighting import Sighting
+
+#: how a process ends that nobody asked to; an abort is the watchdog's own
+_ENDS = frozenset(("SIGKILL", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"))
+_MOST = 512
+
+
+def of_the_missing(free: Sequence[Group], culprit: Rank | None, order: Order, communicates: Sequence[Group]) -> Group | None:
+    """The failure of a rank that timed out in no collective while others did. free: groups that nothing explains, in order; culprit:
+    whom the collectives' own reports name, if any; communicates: the groups that speak of connections."""
+    waited = [m for g in free if g.first.kind == "collective_timeout" for m in g.members]
+    numbers = {m.rank.number for m in waited if m.rank is not None and m.rank.number is not None}
+    if not numbers:
+        return None
+    begin = min(order.key(m.span, m.time)[:2] for m in waited)
+    told = min((m.time for m in waited if m.time is not None), default=None)
+    places = {m.span.source for m in waited}
+    for group in free:
+        if group.first.kind == "collective_timeout" or group in communicates:
+            continue
+        for member in group.members[:_MOST]:
+            rank = member.rank
+            if rank is None or rank.number is None or rank.number in numbers:
+                continue
+            if culprit is not None and culprit.number != rank.number:
+                continue
+            if _before(member, begin, told, places, order):
+                return group
+    return None
+
+
+def _before(seen: Sighting, begin: tuple[int, float], told: float | None, places: set[int], order: Order) -> bool:
+    """True where a failure may have come before the time-outs. begin: when they came, in the input's order; told: on their clock."""
+    if seen.kind == "exit":
+        return seen.type in _ENDS and order.key(seen.span, seen.time)[:2] < begin
+    if seen.weight < 3 and not seen.typed:
+        return False
+    if seen.time is not None and told is not None:
+        return seen.time <= told
+    return seen.span.source in places or order.key(seen.span, seen.time)[:2] <= begin

@@ -1,0 +1,87 @@
+"""What looks like a failure and is none, and what looks like noise and is a failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.model.verdict import Category, Status
+
+from .conftest import Told
+
+STEPS = "".join(f"step {n} loss 2.{n}\n" for n in range(1, 20))
+DONE = "Training completed. 19 steps.\n"
+LEAVING = """\
+[rank0]:[W302 10:21:02.471190211 ProcessGroupNCCL.cpp:1538] Warning: WARNING: destroy_process_group() was not called before program exit, which can leak resources. (function operator())
+[rank1]:[W302 10:21:02.500190211 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=63, addr=[localhost]:51022, remote=[localhost]:29500): failed to recv, got 0 bytes
+Exception ignored in: <function _Iter.__del__ at 0x7f0aa1>
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.12/site-packages/torch/utils/data/dataloader.py", line 1664, in __del__
+    self._shutdown_workers()
+AssertionError: can only test a child process
+"""
+CRASH = "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f81a0b12345 (most recent call first):\n  File \"/j/data.py\", line 31 in read\n"
+
+
+def test_processes_that_leave_after_the_work_was_done(told: Told) -> None:
+    assert told(STEPS + DONE + LEAVING).status is Status.HEALTHY
+    assert told(STEPS + DONE + LEAVING + CRASH).verdict.category is Category.SEGFAULT
+
+
+def test_a_saved_checkpoint_is_not_the_end_of_the_work(told: Told) -> None:
+    gone = LEAVING.splitlines()[1] + "\n"
+    assert told(STEPS + "successfully saved checkpoint at 19\n" + gone + gone.replace("rank1", "rank2")).status is not Status.HEALTHY
+
+
+WORK = "".join(f"[2026-03-02 10:02:{n:02d} TP0] Decode batch. #running-req: 3, gen throughput (token/s): 310.00, #queue-req: 0\n" for n in range(10, 20))
+PASTE = """\
+[2026-03-02 10:03:04] Receive: obj=GenerateReqInput(rid='5b2', text=\"\"\"here is my log
+Traceback (most recent call last):
+  File "/home/b/app.py", line 10, in <module>
+    run()
+KeyError: 'user'
+Segmentation fault (core dumped)
+what now?\"\"\", sampling_params={'max_new_tokens': 64})
+"""
+CLOSED = "[2026-03-02 10:03:04] Receive: obj=GenerateReqInput(rid='5b2', text='hello', sampling_params={'max_new_tokens': 64})\n"
+
+
+def test_a_pasted_log_is_nobodys_failure(told: Told) -> None:
+    assert told(WORK + PASTE + WORK.replace("10:02", "10:04")).status is Status.HEALTHY
+
+
+def test_a_crash_behind_a_request_that_is_whole_is_a_crash(told: Told) -> None:
+    for end in ("Segmentation fault (core dumped)\n", CRASH):
+        assert told(WORK + CLOSED + end).verdict.category is Category.SEGFAULT
+
+
+STALL = "(EngineCore_DP0 pid=88) INFO 03-02 10:0{}:12 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.\n"
+START = "(EngineCore_DP0 pid=88) INFO 03-02 10:00:09 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='m'\n"
+STOP = """\
+^C(APIServer pid=7) Traceback (most recent call last):
+(APIServer pid=7)   File "/opt/venv/bin/vllm", line 10, in <module>
+(APIServer pid=7)     sys.exit(main())
+(APIServer pid=7) KeyboardInterrupt
+"""
+
+
+@pytest.mark.parametrize(("minutes", "between", "status"), [(6, "", Status.HUNG), (2, "", Status.KILLED), (6, "(EngineCore_DP0 pid=88) INFO 03-02 10:08:00 [w.py:3] Loading weights took 71.2 seconds\n", Status.KILLED)])  # fmt: skip
+def test_a_ctrl_c_that_ends_a_hang_is_part_of_it(told: Told, minutes: int, between: str, status: Status) -> None:
+    incident = told(START + "".join(map(STALL.format, range(1, 1 + minutes))) + between + STOP)
+    assert incident.status is status
+
+
+def test_what_a_loaders_worker_said_before_it_died_is_the_root(told: Told) -> None:
+    miss = '[rank3]: Traceback (most recent call last):\n[rank3]:   File "/opt/venv/lib/python3.12/site-packages/torch/utils/data/dataloader.py", line 1284, in _try_get_data\n[rank3]:     raise RuntimeError(\n[rank3]: RuntimeError: DataLoader worker (pid(s) 8112) exited unexpectedly\n'
+    bus = "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n"
+    incident = told(STEPS + bus + miss)
+    assert incident.verdict.category is Category.OOM_HOST and incident.primary is not None
+    assert (incident.primary.root_type, incident.primary.type) == ("SIGBUS", "RuntimeError")
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 3
+    incident = told(STEPS + "ERROR: Unexpected segmentation fault encountered in worker.\n" + miss)
+    assert incident.verdict.category is Category.SEGFAULT
+    assert told(STEPS + "ERROR: could not push metrics\n" + miss).verdict.category is Category.UNKNOWN
+
+
+def test_the_rank_whose_scheduler_was_seen_dead(told: Told) -> None:
+    incident = told(WORK + "[2026-03-02 10:00:40] Rank 3 scheduler is dead. Please check if there are relevant logs there.\n[2026-03-02 10:00:41] Exit code: -9\n")
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 3
