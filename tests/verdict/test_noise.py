@@ -28,7 +28,7 @@ def test_processes_that_leave_after_the_work_was_done(told: Told) -> None:
 
 
 def test_a_saved_checkpoint_is_not_the_end_of_the_work(told: Told) -> None:
-    gone = LEAVING.splitlines()[1] + "\n"
+    gone = LEAVING.splitlines()[1].replace("remote=[localhost]", "remote=[node7]") + "\n"
     assert told(STEPS + "successfully saved checkpoint at 19\n" + gone + gone.replace("rank1", "rank2")).status is not Status.HEALTHY
 
 
