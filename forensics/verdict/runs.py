@@ -38,6 +38,7 @@ from forensics.verdict.restarts import recovered
 from forensics.verdict.roles import ENGINE_GONE, Cast, assign
 from forensics.verdict.secondary import subordinate
 from forensics.verdict.sighting import Sighting, sight
+from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.taught import teach
 from forensics.verdict.unreported import of_hang
 
@@ -89,7 +90,7 @@ def analyse(
 ) -> Analysis:
     """Concludes one run."""
     hang = explain_hang(run.events, intake.activity, facts.world_size)
-    seen = _fewer(_sightings(run, findings, quotes), intake)
+    seen = _fewer(_sightings(run, findings, quotes, job_began(run.events, intake)), intake)
     told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
     if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
@@ -159,7 +160,7 @@ def _fewer(seen: list[Sighting], intake: Intake) -> list[Sighting]:
     return [*seen[:half], *seen[-half:]]
 
 
-def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes) -> list[Sighting]:
+def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: float | None) -> list[Sighting]:
     cascades = cascades_of(findings)
     seen = [s for s in map(sight, run.events) if s is not None]
     for sighting in seen:
@@ -172,13 +173,16 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes) -> list[Si
         if fault is not None and of_the_program(fault) and sighting.role is None:
             sighting.role, sighting.conditional = CausalRole.CASCADE, True
             sighting.role_why, sighting.rule = "the driver reports the program's own error", "xid-of-the-program"
+        if sighting.role is None and is_stale(event, began):
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "before-the-job"
+            sighting.role_why = "the kernel ended another job's process before this one began"
     return teach(seen, findings, quotes)
 
 
 def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
     members = [m for g in cast.groups for m in g.members]
-    if any(m.kind == "exit" and m.weight and _bad_exit(m) and m.role is None for m in members):
+    if any(m.kind == "exit" and m.weight and _bad_exit(m) and m.role is None and not _of_another(m, quotes) for m in members):
         return None
     if store_left_first(members, quotes):
         return Status.HEALTHY
@@ -221,6 +225,13 @@ def _asked_to_stop(primary: Group) -> bool:
     """True for the exception or signal with which a person or a launcher asks a process to stop."""
     name = (primary.first.type or "").rsplit(".", 1)[-1]
     return name in ("KeyboardInterrupt", "CancelledError", "SIGINT", "SIGTERM", "SystemExit")
+
+
+def _of_another(seen: Sighting, quotes: Quotes) -> bool:
+    """True for an end that only a shell tells, of nobody knows which process, while the job worked on without beginning anew."""
+    if seen.events[0].fields.get("by") != "shell" or seen.rank is not None:
+        return False
+    return aftermath(quotes, seen.span, steady=True).working > _CHECKS and came_up(quotes.after(seen.span)) is None
 
 
 def _interrupted(primary: Group) -> bool:

@@ -85,3 +85,40 @@ def test_what_a_loaders_worker_said_before_it_died_is_the_root(told: Told) -> No
 def test_the_rank_whose_scheduler_was_seen_dead(told: Told) -> None:
     incident = told(WORK + "[2026-03-02 10:00:40] Rank 3 scheduler is dead. Please check if there are relevant logs there.\n[2026-03-02 10:00:41] Exit code: -9\n")
     assert incident.verdict.rank is not None and incident.verdict.rank.number == 3
+
+
+RAYLET = "(raylet, ip=10.2.0.5) A worker died or was killed while executing a task by an unexpected system error. RayTask ID: ff01 Worker ID: 0a1b Worker PID: 2211 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.\n"
+REPORT = "(EngineCore_0 pid=991) ERROR 03-02 10:00:58 [core.py:718] "
+TORN = REPORT + "EngineCore failed to start.\n" + REPORT + "Traceback (most recent call last):\n" + REPORT + '  File "/opt/engine/core.py", line 709, in run\n'
+
+
+def test_a_worker_that_vanished_says_more_than_a_report_cut_off(told: Told) -> None:
+    for report in (TORN, REPORT + "EngineCore failed to sta", ""):
+        incident = told(RAYLET + report)
+        assert incident.primary is not None and "Worker unexpectedly exits" in incident.primary.message, report
+    incident = told(RAYLET + TORN + REPORT + "ValueError: unknown quantization method 'int3'\n")
+    assert incident.primary is not None and incident.primary.type == "ValueError"
+
+
+def test_somebody_elses_kill_while_the_server_works_on(told: Told) -> None:
+    later = "".join(WORK.replace("10:02", f"10:0{n}") for n in range(3, 7))
+    assert told(WORK + "Killed\n" + later).status is Status.HEALTHY
+    assert told(WORK + "Killed\n").status is Status.KILLED
+    start = "[2026-03-02 10:02:40] server_args=ServerArgs(model_path='m', tp_size=1)\n"
+    assert told(start + WORK + "Killed\n" + start + later).status is not Status.HEALTHY
+
+
+OOM = "[{}] Out of memory: Killed process 99123 (python3) total-vm:91234567kB, anon-rss:71234567kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:151234kB oom_score_adj:0\n"
+DATED = "".join(f"2026-03-02 10:20:{n:02d},123 step {n} loss 2.{n}\n" for n in range(1, 20))
+
+
+def test_a_kill_from_before_the_job_explains_nothing(told: Told) -> None:
+    missed = 'Traceback (most recent call last):\n  File "/j/run.py", line 9, in <module>\n    main()\nKeyError: \'doc_71\'\n'
+    assert told(DATED + missed, OOM.format("Fri Feb 27 02:11:45 2026")).verdict.category is Category.USER_CODE
+    assert told(DATED + missed, OOM.format("Mon Mar  2 10:20:10 2026")).verdict.category is Category.OOM_HOST
+    assert told(DATED, OOM.format("Mon Mar  2 10:20:21 2026")).verdict.category is Category.OOM_HOST
+
+
+def test_a_watchdog_that_hangs_itself_is_a_hang(told: Told) -> None:
+    words = "[rank3]:[F302 10:41:05.110211771 ProcessGroupNCCL.cpp:1557] [PG ID 0 PG GUID 0(default_pg) Rank 3] [PG ID 0 PG GUID 0(default_pg) Rank 3] Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.\n"
+    assert told(STEPS + words).status is Status.HUNG
