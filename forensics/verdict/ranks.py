@@ -129,8 +129,9 @@ def whose(
         return first.rank
     if _from_outside(first):
         return None
+    waited = {e.rank.number for e in events if e.kind is EventKind.COLLECTIVE_TIMEOUT and e.rank is not None and e.rank.number is not None}
     only = activity[0].rank if len(activity) == 1 and world_size in (None, 1) else None
-    if only is not None and only.number is not None and not _of_another_node(first, only):
+    if only is not None and only.number not in (None, *waited) and not _of_another_node(first, only):
         return only
     own = first.rank
     gone = {e.fields["closed_by_local_rank"] for e in events if isinstance(e.fields.get("closed_by_local_rank"), int)}
@@ -146,7 +147,7 @@ def whose(
     named = [
         e.rank
         for e in events
-        if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e)
+        if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e) and e.rank.number not in waited
     ]
     mine = [r for r in named if own is not None and own.pid is not None and r.pid == own.pid]
     if mine:

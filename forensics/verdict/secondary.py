@@ -3,6 +3,7 @@
 "Engine is already dead, terminating" ... "Engine is alr"        -> the torn repeat belongs to the whole line
 EngineDeadError: ..., then ERROR "Shutdown initiated"             -> cascade: an engine had been seen dead before
 UCX ERROR Transport retry count exceeded, then NIXL_ERR_BACKEND   -> the transport's error is the exception's root
+Xid 79 in dmesg, and rank 5's "CUDA error: unknown error"          -> cascade: the device was gone
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Sequence
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
+from forensics.model.source import Rank
 from forensics.model.verdict import CausalRole
+from forensics.verdict.hardware import fault_of
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting, close, same_process
 
@@ -33,12 +36,19 @@ _USES = Pattern(
     re.IGNORECASE,
 )
 _MOST = 512
+#: what the runtime says where a device does not answer any more: no more than that
+_LOST = Pattern(
+    r"(?:CUDA|HIP|cuda|hip)\w* (?:error|failure)?:? ?(?:unknown error|unspecified launch failure|hardware (?:exception|error))"
+    r"|cudaErrorUnknown|CUDA_ERROR_UNKNOWN|GPU is lost|uncorrectable ECC|no (?:CUDA|HIP)[ -]?(?:capable|GPUs?)"
+    r"|device(?:\(s\))? (?:is|are) lost"
+)
 
 
 def subordinate(seen: Sequence[Sighting], order: Order) -> list[Sighting]:
     """The sightings without torn repeats; what only follows a dead engine or a broken transport gets its role."""
     kept = _without_torn_repeats(list(seen))
     kept = _behind_transports(kept, order)
+    _behind_hardware(kept)
     _behind_the_dead(kept, order)
     return kept
 
@@ -54,6 +64,32 @@ def _raised(sighting: Sighting) -> bool:
 
 def _squeezed(text: str) -> str:
     return pattern_of(r"\s+").sub(" ", text[:4_000]).strip()
+
+
+def _behind_hardware(seen: Sequence[Sighting]) -> None:
+    """What a program's runtime says of a device that its driver had lost follows from that; the only rank that says so had it."""
+    faults = [s for s in seen if s.kind == "hardware" and s.role is None and _by_the_driver(s)]
+    lost: dict[tuple[str, str | None], Rank] = {}
+    for sighting in seen if faults else ():
+        if sighting.kind not in ("python", "native") or sighting.role is not None or not any(_LOST.search(text) for text in sighting.texts):
+            continue
+        told = [f.time for f in faults if f.time is not None]
+        if sighting.time is not None and told and sighting.time < min(told):
+            continue
+        sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "device-lost"
+        sighting.role_why = "the driver had lost the device"
+        if sighting.rank is not None:
+            lost[sighting.rank.key] = sighting.rank
+    names = {fault.device for f in faults if (fault := fault_of(f.events[0])) is not None and fault.device}
+    devices = {name.removesuffix(".0") for name in names}
+    if len(lost) == 1 and len(devices) == 1:
+        for fault_seen in faults:
+            fault_seen.rank = fault_seen.rank or next(iter(lost.values()))
+
+
+def _by_the_driver(sighting: Sighting) -> bool:
+    fault = fault_of(sighting.events[0])
+    return fault is not None and fault.kind in ("xid", "sxid")
 
 
 def _without_torn_repeats(seen: list[Sighting]) -> list[Sighting]:

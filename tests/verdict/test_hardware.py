@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from forensics.model.verdict import Category
+
 from .conftest import Told
 
 FALLEN = """\
@@ -13,3 +15,34 @@ FALLEN = """\
 def test_a_device_with_and_without_its_function_is_one(told: Told) -> None:
     rows = told(FALLEN).hardware
     assert [(row.code, row.device) for row in rows] == [(79, "0000:3b:00")]
+
+
+def _lost(rank: int, what: str) -> str:
+    lines = ("Traceback (most recent call last):", '  File "/j/run.py", line 9, in <module>', "    loss.backward()", what)
+    return "step 1 loss 2.0\n" + "".join(f"[rank{rank}]: {line}\n" for line in lines)
+
+
+GONE = "[Mon Mar  2 10:20:44 2026] NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n"
+
+
+def test_what_a_runtime_says_of_a_lost_device_follows_from_the_drivers_word(told: Told) -> None:
+    for what in ("torch.AcceleratorError: CUDA error: unknown error", "torch.AcceleratorError: CUDA error: unspecified launch failure"):
+        incident = told(_lost(5, what), GONE)
+        assert incident.primary is not None and incident.primary.type == "Xid 79"
+        assert incident.verdict.rank is not None and incident.verdict.rank.number == 5
+
+
+def test_an_error_of_the_programs_own_beside_it_stays_one(told: Told) -> None:
+    incident = told(_lost(5, "KeyError: 'doc_71'"), GONE)
+    assert incident.primary is not None and incident.primary.type == "KeyError"
+    program = GONE.replace(": 79,", ": 13,").replace("GPU has fallen off the bus", "Graphics Exception")
+    incident = told(_lost(5, "torch.AcceleratorError: CUDA error: unspecified launch failure"), program)
+    assert incident.primary is not None and incident.primary.type != "Xid 13"
+
+
+def test_a_rank_that_waited_did_not_lose_its_device(told: Told) -> None:
+    work = "WorkNCCL(SeqNum=811, OpType=BARRIER, NumelIn=1, NumelOut=1, Timeout(ms)=600000)"
+    waited = f"[rank0]:[E302 10:31:05.100771201 ProcessGroupNCCL.cpp:685] [Rank 0] Watchdog caught collective operation timeout: {work} ran for 600042 milliseconds before timing out.\n"
+    ended = "E0302 10:31:20.000000 611 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -6) local_rank: 0 (pid: 702) of binary: /usr/bin/python3\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-03-02_10:31:20\n  host      : n1\n  rank      : 0 (local_rank: 0)\n  exitcode  : -6 (pid: 702)\n"
+    incident = told("2026-03-02 10:20:01,123 step 1 loss 2.0\n" + waited + ended, GONE)
+    assert incident.verdict.category is Category.DRIVER_OR_HARDWARE and incident.verdict.rank is None
