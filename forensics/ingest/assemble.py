@@ -134,5 +134,5 @@ class Assembly:
             notes=self.notes,
             blobs=tuple(self.blobs),
             repeats=self.repeats,
-            scanned=bool(self._wants.literals),
+            scanned=bool(self._wants.heads),
         )

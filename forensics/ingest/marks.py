@@ -18,6 +18,7 @@ _BLOCK = 1 << 20
 def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
     """Literal -> ascending indices of the lines whose raw text holds it. Literals without a line are left out."""
     wanted = wants.literals
+    alone = [len(literals) == 1 and literals[0] == head for literals, head in zip(wanted, wants.heads, strict=True)]
     marks: dict[bytes, list[int]] = {}
     if not wanted or not lines:
         return marks
@@ -37,9 +38,11 @@ def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
         size += len(encoded) + 1
         if size >= _BLOCK or index == last:
             for end, which in search.scan(b"\n".join(parts)):
-                where = first + bisect_right(starts, end - 1) - 1
-                indices = marks.setdefault(wanted[which], [])
-                if not indices or indices[-1] != where:
-                    indices.append(where)
+                place = bisect_right(starts, end - 1) - 1
+                for literal in wanted[which]:
+                    if alone[which] or literal in parts[place]:
+                        indices = marks.setdefault(literal, [])
+                        if not indices or indices[-1] != first + place:
+                            indices.append(first + place)
             starts, parts, first, size = [], [], index + 1, 0
     return marks

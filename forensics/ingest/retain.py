@@ -56,7 +56,7 @@ class Retainer:
     def __init__(
         self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False, common: dict[int, int] | None = None
     ) -> None:
-        self._windows, self._literals, self._is_frame = wants.windows, wants.literals, wants.is_frame
+        self._windows, self._heads, self._is_frame = wants.windows, wants.heads, wants.is_frame
         self._budget, self._line_cap, self._is_piece, self._common = budget, line_cap, is_piece, common
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
         self.fold = Fold()
@@ -98,7 +98,7 @@ class Retainer:
             size = stop - start
             text = bytes(buf[start:stop] if size < COMPARED else buf[start : start + COMPARED])
             if size > _LONG and position - start > _DEEP and stop - position > 2:
-                text = b"quoted: " + self._literals[which]  # amid a long text (a request, a dump)
+                text = b"quoted: " + self._heads[which]  # amid a long text (a request, a dump)
             template = hash(text.translate(None, DIGITS))
             seen = counts.get(template, 0) + 1
             if seen > 1 or len(counts) < MOST_TEMPLATES:

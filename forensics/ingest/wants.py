@@ -1,4 +1,4 @@
-"""The anchors, ready for the scan. In: `Anchor`s; out: literals with their windows and a lazily built engine. Sample:
+"""The anchors, ready for the scan. In: `Anchor`s; out: what is searched, with its windows and a lazily built engine. Sample:
 
 Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).windows -> [(1, 9)]
 """
@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.engine import Engine, engine
+from forensics.ingest.heads import head_of
 
 #: bytes from which on the fast engine is built although a light one is there
 _LIGHT = 200_000
@@ -19,25 +20,29 @@ _MOST_BEFORE, _MOST_AFTER = 200, 400
 
 
 class Wants:
-    """literals: each once, sorted; windows: lines kept before and after, per literal; most_*: of any; is_frame:
-    the literal stands in each frame of a stack."""
+    """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds; literals: per head those that begin
+    with it; windows: per head the lines kept before and after; most_*: of any; is_frame: the head stands in each frame of a stack."""
 
-    __slots__ = ("_engine", "_kind", "_light", "is_frame", "literals", "most_after", "most_before", "windows")
+    __slots__ = ("_engine", "_kind", "_light", "heads", "is_frame", "literals", "most_after", "most_before", "windows")
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
+        literals: dict[bytes, set[bytes]] = {}
         for anchor in anchors:
             if anchor.literal:
-                before, after = wanted.get(anchor.literal, (0, 0))
-                wanted[anchor.literal] = (
+                head = head_of(anchor.literal)
+                literals.setdefault(head, set()).add(anchor.literal)
+                before, after = wanted.get(head, (0, 0))
+                wanted[head] = (
                     min(max(before, anchor.before), _MOST_BEFORE),
                     min(max(after, anchor.after), _MOST_AFTER),
                 )
-        self.literals = sorted(wanted)
-        self.windows = [wanted[literal] for literal in self.literals]
+        self.heads = sorted(wanted)
+        self.literals = [sorted(literals[head]) for head in self.heads]
+        self.windows = [wanted[head] for head in self.heads]
         self.most_before = max((before for before, _ in self.windows), default=0)
         self.most_after = max((after for _, after in self.windows), default=0)
-        self.is_frame = [b'", line ' in literal or b'File "' in literal for literal in self.literals]
+        self.is_frame = [b'", line ' in head or b'File "' in head for head in self.heads]
         self._kind = kind
         self._engine: Engine | None = None
         self._light: Engine | None = None
@@ -46,7 +51,7 @@ class Wants:
     def engine(self) -> Engine:
         """Built on first use: a small log is never scanned."""
         if self._engine is None:
-            self._engine = engine(self.literals, self._kind)
+            self._engine = engine(self.heads, self._kind)
         return self._engine
 
     def engine_for(self, size: int) -> Engine:
@@ -54,7 +59,7 @@ class Wants:
         if self._engine is not None:
             return self._engine
         if self._light is None:
-            light = engine(self.literals, self._kind, size)
+            light = engine(self.heads, self._kind, size)
             if light.name != "find":
                 self._engine = light
                 return light

@@ -1,0 +1,39 @@
+"""What of a literal is searched: as much of it as ends where prose seldom does. In: a literal; out: a head of it. Sample:
+
+    head_of(b"no kernel image is available for execution") -> b"no kernel image is av"
+    head_of(b"Watchdog caught collective operation timeout") -> b"Watchdog caught collectiv"
+    head_of(b"CUDA error: ") -> b"CUDA error: "
+
+hyperscan looks for the last eight bytes of a literal and compares the rest where they are found (Vectorscan 5.4.12, src/hwlm:
+HWLM_LITERAL_MAX_LEN), so one that ends in " process" or " failed" is looked at again and again in a log that shows what users wrote.
+What else a line with the head must hold is compared later, on the few lines that are kept (`marks.py`).
+"""
+
+from __future__ import annotations
+
+#: less of a literal may stand in prose itself
+SHORTEST = 12
+#: so many last bytes decide, and so rare is rare enough
+_LOOK, _ENOUGH = 4, 7
+
+
+def _weights() -> bytes:
+    """Of each byte how rare it is in English prose."""
+    found = bytearray([4]) * 256
+    for weight, letters in enumerate((b" etaoinsrl", b"dcumhfpg", b"ybvkwxjqz")):
+        for letter in letters:
+            found[letter] = weight
+    return bytes(found)
+
+
+_WEIGHTS = _weights()
+
+
+def head_of(literal: bytes) -> bytes:
+    """The longest of the heads that end most rarely, at least SHORTEST bytes; all of a shorter literal."""
+    best, size = -1, len(literal)
+    for end in range(SHORTEST, len(literal) + 1):
+        rarity = min(_ENOUGH, sum(literal[end - _LOOK : end].translate(_WEIGHTS)))
+        if rarity >= best:
+            best, size = rarity, end
+    return literal[:size]

@@ -1,0 +1,49 @@
+"""Of a literal a head is searched, and nothing is called found that is not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.heads import SHORTEST, head_of
+from forensics.ingest.marks import marks_of
+from forensics.ingest.wants import Wants
+from forensics.match import load_signatures
+from forensics.model.source import LogLine
+from forensics.pipeline import anchors_for
+
+
+def _line(number: int, text: str) -> LogLine:
+    return LogLine(0, number, text, text)
+
+
+def test_every_literal_of_the_package_is_searched() -> None:
+    anchors = [anchor for anchor in anchors_for(load_signatures([])) if anchor.literal]
+    wants = Wants(anchors)
+    found = {literal for literals in wants.literals for literal in literals}
+    assert found == {anchor.literal for anchor in anchors}
+    for head, literals, window in zip(wants.heads, wants.literals, wants.windows, strict=True):
+        assert all(literal.startswith(head) for literal in literals)
+        assert len(head) >= min(SHORTEST, *map(len, literals))
+        assert all(window[1] >= min(anchor.after, 400) for anchor in anchors if anchor.literal in literals)
+
+
+@pytest.mark.parametrize(
+    ("literal", "head"),
+    [
+        (b"CUDA error: ", b"CUDA error: "),
+        (b"short", b"short"),
+        (b"no kernel image is available for execution", b"no kernel image is available for execu"),
+        (b"Timeout at NCCL work: 3", b"Timeout at NCCL work: 3"),
+    ],
+)
+def test_a_head_ends_where_prose_seldom_does(literal: bytes, head: bytes) -> None:
+    assert head_of(literal) == head
+
+
+def test_a_head_alone_is_no_mark() -> None:
+    whole = b"no kernel image is available for execution on the device"
+    other = b"no kernel image is available for execution of the graph"
+    wants = Wants([Anchor(whole), Anchor(other), Anchor(b"device")])
+    lines = [_line(1, "no kernel image is available for execution by hand"), _line(2, f"x {whole.decode()}"), _line(3, other.decode())]
+    assert marks_of(lines, wants) == {whole: [1], other: [2], b"device": [1]}
