@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from forensics.ingest.assemble import Assembly, Taken, take
+from forensics.ingest.calm import Calm
 from forensics.ingest.inputs import Opened, open_all
 from forensics.ingest.news import News
 from forensics.ingest.options import ReadOptions
@@ -69,14 +70,9 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
     parts = _parts(items, sizes, options)
     progress = _Progress(options, sizes) if options.on_progress is not None else None
     if len(parts) == 1:
-        for opened in open_all(items, options, assembly.skipped):
-            if opened.blob is not None:
-                assembly.blobs.append((opened.name, opened.blob))
-                continue
-            try:
-                assembly.add(take_one(opened, wants, options, shares, progress.add if progress is not None else None))
-            except Exception as error:  # one source that we cannot take must not cost the others
-                assembly.skipped.append(_own_error(opened.name, error))
+        told = progress.add if progress is not None else None
+        for taken in _taken(items, wants, options, shares, assembly.skipped, assembly.blobs, told):
+            _put(assembly, taken)
         return
     from forensics.ingest.pieces import in_processes
 
@@ -84,14 +80,18 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
     alone = replace(options, processes=1)
     report = (lambda done: progress.add(done * len(parts))) if progress is not None else None
     jobs = [_job(part, wants, alone, shares, report if part is parts[0] else None) for part in parts]
-    for taken, skipped, blobs in in_processes(jobs):
-        for plain in taken:
-            try:
-                assembly.add(Taken(*plain))
-            except Exception as error:
-                assembly.skipped.append(_own_error(plain[0], error))
-        assembly.skipped.extend(Skipped(*plain) for plain in skipped)
+    for rows, skipped, blobs in in_processes(jobs):
+        for row in rows:
+            _put(assembly, Taken(*row))
+        assembly.skipped.extend(Skipped(*row) for row in skipped)
         assembly.blobs.extend(blobs)
+
+
+def _put(assembly: Assembly, taken: Taken) -> None:
+    try:
+        assembly.add(taken)
+    except Exception as error:  # one source that we cannot take must not cost the others
+        assembly.skipped.append(_own_error(taken.name, error))
 
 
 def _own_error(name: str, error: Exception) -> Skipped:
@@ -110,18 +110,39 @@ def _job(
 ) -> Callable[[], Any]:
     def work() -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[str, bytes]]]:
         skipped: list[Skipped] = []
-        taken, blobs = [], []
-        for opened in open_all(part, options, skipped):
+        blobs: list[tuple[str, bytes]] = []
+        taken = [tuple(one) for one in _taken(part, wants, options, shares, skipped, blobs, progress)]
+        return taken, [(s.name, s.why, s.bytes, s.harmless) for s in skipped], blobs
+
+    return work
+
+
+def _taken(
+    items: Sequence[str | bytes],
+    wants: Wants,
+    options: ReadOptions,
+    shares: Shares,
+    skipped: list[Skipped],
+    blobs: list[tuple[str, bytes]],
+    progress: Callable[[int], None] | None,
+) -> Iterator[Taken]:
+    """What is left of each input, in order; what could not be read goes to `skipped`, side inputs to `blobs`."""
+    calm = None if shares.few else Calm(wants, shares.whole)
+    for number, item in enumerate(items, 1):
+        quiet = calm.taken(item) if calm is not None and isinstance(item, str) else None
+        if quiet is not None:
+            if progress is not None:
+                progress(quiet.size)
+            yield quiet
+            continue
+        for opened in open_all([item], options, skipped, number):
             if opened.blob is not None:
                 blobs.append((opened.name, opened.blob))
                 continue
             try:
-                taken.append(tuple(take_one(opened, wants, options, shares, progress)))
+                yield take_one(opened, wants, options, shares, progress)
             except Exception as error:
                 skipped.append(_own_error(opened.name, error))
-        return taken, [(s.name, s.why, s.bytes, s.harmless) for s in skipped], blobs
-
-    return work
 
 
 def _size(item: str | bytes) -> int | None:
@@ -189,5 +210,6 @@ def take_one(
         opened.name, stream.encoding, stream.compression, scanned, retainer, pulse, scanned.bytes <= shares.whole
     )
     if not shares.few and not retainer.fold.counts and taken.kept:
-        return taken._replace(kept=taken.kept[-1:], whole=False)
+        # of one of very many inputs that says nothing: its last sign of life
+        return taken._replace(kept=[], sightings=taken.kept[-1:], whole=False)
     return taken

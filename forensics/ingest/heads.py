@@ -31,9 +31,11 @@ _WEIGHTS = _weights()
 
 def head_of(literal: bytes) -> bytes:
     """The longest of the heads that end most rarely, at least SHORTEST bytes; all of a shorter literal."""
-    best, size = -1, len(literal)
-    for end in range(SHORTEST, len(literal) + 1):
-        rarity = min(_ENOUGH, sum(literal[end - _LOOK : end].translate(_WEIGHTS)))
-        if rarity >= best:
+    weights, best, size = literal.translate(_WEIGHTS), -1, len(literal)
+    for end in range(len(literal), SHORTEST - 1, -1):
+        rarity = min(_ENOUGH, sum(weights[end - _LOOK : end]))
+        if rarity > best:
             best, size = rarity, end
+            if best == _ENOUGH:
+                break
     return literal[:size]

@@ -97,11 +97,11 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
 
 
 def open_all(
-    inputs: Iterable[str | bytes], options: ReadOptions, skipped: list[Skipped]
+    inputs: Iterable[str | bytes], options: ReadOptions, skipped: list[Skipped], first: int = 1
 ) -> Iterator[Opened]:
     """Opens one input after the other; each is valid until the next is asked for. Never raises for a bad input: `skipped`
-    tells. inputs: bytes, and names as `names_of` gives them."""
-    for number, item in enumerate(inputs, 1):
+    tells. inputs: bytes, and names as `names_of` gives them; first: the number of the first one, 1-based."""
+    for number, item in enumerate(inputs, first):
         if isinstance(item, bytes):
             yield from _contents(f"input {number}", io.BytesIO(item), options, skipped, 0, _Allowance(options))
         else:

@@ -181,11 +181,14 @@ class Retainer:
         return before, after, last
 
     def _among_many(self, template: int, reach: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Of what very many inputs say alike the first have their surroundings; later ones keep the line itself: it tells their rank."""
+        """Of what very many inputs say alike the first have their surroundings, then some a little of them; later ones keep the line
+        itself: it tells their rank."""
         assert self._common is not None
         inputs = self._common[template] = self._common.get(template, 0) + 1
         before, after, last = reach
-        return (0, 0, last) if inputs > _ALIKE and after < _BLOCK_LINES else (before, after, last)
+        if inputs <= _WIDE or after >= _BLOCK_LINES:
+            return before, after, last
+        return (min(before, _NARROW[0]), min(after, _NARROW[1]), last) if inputs <= _ALIKE else (0, 0, last)
 
     def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], place: _Place) -> None:
         """Hands on the latest copies that were not kept: (offset, end of the line, lines after it or -1)."""

@@ -27,9 +27,12 @@ def parse(intake: Intake) -> list[Event]:
     lines = intake.lines
     ends = [i for i, line in enumerate(lines) if i + 1 == len(lines) or lines[i + 1].source != line.source]
     for end in ends[:SOURCES]:
-        for at in range(max(0, end - TAIL), end + 1):
+        source = lines[end].source
+        for at in range(end, max(-1, end - TAIL - 1), -1):
+            if lines[at].source != source:
+                break
             text = lines[at].text
-            if lines[at].source == lines[end].source and "^C" in text[-300:] and _CONTROL_C.search(text[-300:]):
+            if "^C" in text[-300:] and _CONTROL_C.search(text[-300:]):
                 fields = {"phase": "shutdown_requested", "state": "begin"}
                 events.append(
                     make(
