@@ -27,7 +27,7 @@ _SAMPLE = 400
 
 
 class Taken(NamedTuple):
-    """What is left of a source after its scan, in plain values that another process can send.
+    """What is left of a source after its scan.
 
     size: in bytes; kept: (number, bytes) of every kept line; repeats: as `Fold.repeats`; sightings: as
     `Pulse.sightings`; whole: every line is in `kept`.
@@ -70,6 +70,12 @@ class Assembly:
         self.skipped: list[Skipped] = []
         self.blobs: list[tuple[str, bytes]] = []
         self.repeats: dict[tuple[int, int], int] = {}
+
+    def apart(self) -> Assembly:
+        """An empty one for inputs of the same run that another process reads."""
+        other = Assembly(self._wants)
+        other._siblings = self._siblings
+        return other
 
     def add(self, taken: Taken) -> None:
         """One scanned source."""

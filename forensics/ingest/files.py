@@ -70,21 +70,35 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
     parts = _parts(items, sizes, options)
     progress = _Progress(options, sizes) if options.on_progress is not None else None
     if len(parts) == 1:
-        told = progress.add if progress is not None else None
-        for taken in _taken(items, wants, options, shares, assembly.skipped, assembly.blobs, told):
-            _put(assembly, taken)
+        _fill(assembly, items, wants, options, shares, progress.add if progress is not None else None)
         return
+    from forensics.ingest.parcel import pack, unpack
     from forensics.ingest.pieces import in_processes
 
     wants.engine.scan(b"")  # built once, before the fork
     alone = replace(options, processes=1)
     report = (lambda done: progress.add(done * len(parts))) if progress is not None else None
-    jobs = [_job(part, wants, alone, shares, report if part is parts[0] else None) for part in parts]
-    for rows, skipped, blobs in in_processes(jobs):
-        for row in rows:
-            _put(assembly, Taken(*row))
-        assembly.skipped.extend(Skipped(*row) for row in skipped)
-        assembly.blobs.extend(blobs)
+
+    def apart(part: Sequence[str | bytes]) -> Callable[[], Any]:
+        return lambda: pack(_fill(assembly.apart(), part, wants, alone, shares, None))
+
+    jobs = [lambda: _fill(assembly, parts[0], wants, alone, shares, report), *map(apart, parts[1:])]
+    for parcel in in_processes(jobs)[1:]:
+        unpack(parcel, assembly)
+
+
+def _fill(
+    assembly: Assembly,
+    items: Sequence[str | bytes],
+    wants: Wants,
+    options: ReadOptions,
+    shares: Shares,
+    progress: Callable[[int], None] | None,
+) -> Assembly:
+    """Reads inputs into an assembly."""
+    for taken in _taken(items, wants, options, shares, assembly.skipped, assembly.blobs, progress):
+        _put(assembly, taken)
+    return assembly
 
 
 def _put(assembly: Assembly, taken: Taken) -> None:
@@ -99,22 +113,6 @@ def _own_error(name: str, error: Exception) -> Skipped:
     if os.environ.get("FORENSICS_DEBUG"):
         raise error
     return Skipped(name, f"an error of its own while reading it: {type(error).__name__}: {error}"[:300])
-
-
-def _job(
-    part: Sequence[str | bytes],
-    wants: Wants,
-    options: ReadOptions,
-    shares: Shares,
-    progress: Callable[[int], None] | None,
-) -> Callable[[], Any]:
-    def work() -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[str, bytes]]]:
-        skipped: list[Skipped] = []
-        blobs: list[tuple[str, bytes]] = []
-        taken = [tuple(one) for one in _taken(part, wants, options, shares, skipped, blobs, progress)]
-        return taken, [(s.name, s.why, s.bytes, s.harmless) for s in skipped], blobs
-
-    return work
 
 
 def _taken(

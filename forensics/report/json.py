@@ -16,22 +16,32 @@ from forensics.report.blocks import ReproOffer
 if TYPE_CHECKING:
     from forensics.report import contract
 
+#: ranks and sources from which on the report is not indented
+_MANY_ROWS = 1_000
 #: always present in `software`, null where the log does not say
 SOFTWARE = ("torch", "cuda", "flashinfer", "nccl", "driver")
 
 
 def write(incident: judged.Incident, repro: ReproOffer | None = None, redactor: Any = None) -> bytes:
     """The report as indented UTF-8 JSON with a newline at its end; redactor: goes over every value."""
-    import json
-
     report: Any = report_of(incident, repro)
     if redactor is not None:
         report = redactor.value(report)
     try:
-        return json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n"
+        return _text(report).encode() + b"\n"
     except (UnicodeEncodeError, ValueError):
         # lone surrogates and endless numbers from damaged input: replaced here, and only here, since they are rare
-        return json.dumps(repaired(report), ensure_ascii=False, indent=2).encode() + b"\n"
+        return _text(repaired(report)).encode() + b"\n"
+
+
+def _text(report: Mapping[str, Any]) -> str:
+    """Indented; where there are very many rows, one line a key: only without indentation the encoder is not Python's own."""
+    import json
+
+    if len(report["ranks"]) + len(report["coverage"]["sources"]) <= _MANY_ROWS:
+        return json.dumps(report, ensure_ascii=False, allow_nan=False, indent=2)
+    rows = (f'  "{key}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}' for key, value in report.items())
+    return "{\n" + ",\n".join(rows) + "\n}"
 
 
 def report_of(incident: judged.Incident, repro: ReproOffer | None = None) -> contract.Report:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from forensics.ingest import Anchor, ReadOptions, read
+from forensics.ingest.calm import Calm
 from forensics.ingest.retain import _ALIKE
+from forensics.ingest.wants import Wants
 
 CALM = "calm {n}\n" * 400
 
@@ -42,3 +44,38 @@ def test_stacks_are_kept_whole_in_every_file(tmp_path: Path) -> None:
     folder = _folder(tmp_path, 300, stack)
     intake = read([folder], [Anchor(b"BOOM", 0, 24)], ReadOptions(whole_below=0, processes=1))
     assert sum(line.text.strip() == "frame 19" for line in intake.lines) == 300
+
+
+def test_two_processes_tell_what_one_tells(tmp_path: Path) -> None:
+    """Lines, ranks, clocks, counts and what could not be read arrive from another process as they were there."""
+    folder = _folder(tmp_path, 300, "[2026-11-29 20:15:20 TP1] BOOM at step {n}\nafter\n" + "TP0 BOOM again\n" * 40)
+    Path(folder, "rank_290.log").write_bytes(b"\x00\x01\x02\x03" * 600)
+    Path(folder, "rank_291.log").write_text(CALM)
+    Path(folder, "rank_292.log").write_bytes((CALM + "BOOM packed\n").encode("utf-16"))
+    one, two = (read([folder], [Anchor(b"BOOM", 1, 2)], ReadOptions(whole_below=0, processes=count)) for count in (1, 2))
+    assert one.sources == two.sources
+    seen, seen_too = ([row for row in intake.activity if row.rank.label == "TP1"] for intake in (one, two))
+    assert len(seen) == 297 and seen == seen_too  # of calm lines around a failure each process keeps its own first ones
+    assert one.skipped == two.skipped and [skip.name[-12:] for skip in one.skipped] == ["rank_290.log"]
+    own, own_too = ([line for line in intake.lines if "step" in line.text or "packed" in line.text] for intake in (one, two))
+    assert len(own) == 298 and own == own_too
+    assert all(sum("again" in line.text for line in i.lines) + sum(i.repeats.values()) == 297 * 40 for i in (one, two))
+    assert len({id(line.rank) for line in two.lines if line.source == 299 and line.rank is not None}) <= 2
+
+
+def test_a_calm_file_keeps_its_last_sign_of_life(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, 300, "")
+    Path(folder, "rank_7.log").write_text(CALM + "[2026-11-29 20:15:20 TP1] step 41")
+    Path(folder, "rank_8.log").write_text("[2026-11-29 20:15:21 TP1] alone\n")
+    intake = read([folder], [Anchor(b"BOOM")], ReadOptions(whole_below=0, processes=1))
+    assert not intake.lines and len(intake.sources) == 300
+    assert [source.lines for source in intake.sources if source.name.endswith(("rank_6.log", "rank_7.log", "rank_8.log"))] == [800, 401, 1]
+    seen = [row for row in intake.activity if row.rank.label == "TP1"]
+    assert [(row.last_step, row.last_time, row.last_line) for row in seen] == [(41, 1795983320.0, 401), (None, 1795983321.0, 1)]
+
+
+@pytest.mark.parametrize("content", [b"BZh91AY&SY", b"{\"a\": 1}\n", b"PK\x03\x04", b"caf\xc3\xa9\n", b"a\x00b\n", b"x" * 257 + b"ustar"])
+def test_what_may_be_packed_is_not_taken_for_calm(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "one"
+    path.write_bytes(content)
+    assert Calm(Wants([Anchor(b"BOOM")]), 0).taken(str(path)) is None

@@ -9,6 +9,7 @@ import jsonschema
 import msgspec
 
 from forensics.model import Category, Confidence, Incident, Status
+from forensics.model.record import replace
 from forensics.report import render
 from forensics.report.contract import Report, schema
 
@@ -104,3 +105,12 @@ def test_values(made: dict[str, Incident]) -> None:
 def test_broken_text_is_still_json(made: dict[str, Incident], hostile_text: str) -> None:
     text = render(made["hostile"], "json")
     assert json.loads(text)["primary"]["message"] == hostile_text.replace("\udc80", "?")
+
+
+def test_a_report_of_very_many_rows_has_a_line_for_each_key(made: dict[str, Incident]) -> None:
+    found = made["crash"]
+    many = replace(found, ranks=tuple(found.ranks) * 400)
+    text = render(many, "json")
+    assert len(text.splitlines()) == len(json.loads(text)) + 2
+    whole = json.loads(render(found, "json"))
+    assert {**json.loads(text), "ranks": whole["ranks"]} == whole
