@@ -115,7 +115,8 @@ def _boundaries(lines: Sequence[LogLine], fails: Sequence[int], ends: Sequence[i
         if failed and (known or again):
             found.append(_Begin(Span(line.source, line.number, line.number), again))
             before = len(kinds)
-            seen.clear(), names.clear(), kinds.clear()
+            for known_of in (seen, names, kinds):
+                known_of.clear()
             since = line.number
         elif match is None:
             continue
