@@ -90,11 +90,11 @@ def build(
 
 
 def _last(frames: Sequence[Frame]) -> int:
-    """The innermost frame that is not the interpreter's own."""
+    """The innermost frame that is not the interpreter's own; -1 for a native stack that shows only how it was left."""
     for index in range(len(frames) - 1, -1, -1):
         if not is_plumbing(frames[index]):
             return index
-    return len(frames) - 1
+    return len(frames) - 1 if frames and (frames[-1].file or "").endswith((".py", ".pyx")) else -1
 
 
 def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> list[tuple[str, int]]:

@@ -19,7 +19,8 @@ def evidence(subjects: Subjects, span: Span, wanted: Sequence[str], shows: str, 
     lines = subjects.lines_of(span, stream) or subjects.lines_of(span)
     holding = [line for line in lines if any(text in line.text for text in wanted)]
     said = [line for line in holding if not line.text.startswith("  ")]
-    chosen = said or holding or lines[-1:]
+    # what a c10 stack belongs to stands above it; its last frame says nothing
+    chosen = said or holding or (lines[:1] if lines and lines[-1].text.startswith("frame #") else lines[-1:])
     if not chosen:
         return Evidence(span, "", shows)
     run = chosen[:1]

@@ -30,6 +30,8 @@ from forensics.parse.rows import Row, Table
 _ASSERT = "GGML_ASSERT"
 _DEVICE = "current device: "
 _ABORTED = "(ggml_abort+"
+#: the frame above it, all that is left of a backtrace that was cut
+_PRINTED = "(ggml_print_backtrace+"
 
 _MESSAGES = Table(
     "ggml",
@@ -83,6 +85,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_DEVICE.encode(), 5, 90, "ggml"),
     Anchor(b"in function ggml_", 5, 90, "ggml"),
     Anchor(_ABORTED.encode(), 12, 60, "ggml"),
+    Anchor(_PRINTED.encode(), 12, 60, "ggml"),
     Anchor(b" in ggml_abort", 60, 60, "ggml"),
     *_MESSAGES.anchors(),
 )
@@ -157,16 +160,20 @@ def _asserts(intake: Intake) -> list[Event]:
 def _aborts(intake: Intake) -> list[Event]:
     """GGML_ABORT with a message: known by the backtrace below it."""
     events = []
-    for index in hits(intake, _ABORTED, " in ggml_abort"):
+    begun: set[int] = set()
+    for index in hits(intake, _ABORTED, _PRINTED, " in ggml_abort"):
         for at, line in preceding(intake, index, 60):
             found = _ABORT.match(line.text)
             if found and not line.text.startswith("#") and "sysdeps" not in line.text and not line.text[0].isdigit():
+                if at in begun:
+                    break
+                begun.add(at)
                 kind = "SIGABRT" if found["message"].endswith(" error") else "GGML_ABORT"
-                events.append(
-                    _native(
-                        intake, at, line, kind, found["message"], {"file": found["file"], "line": int(found["line"])}
-                    )
-                )
+                said = found["message"]
+                if said == "fatal error":  # which check it was, only its place tells
+                    said = f"{found['file'].rsplit('/', 1)[-1]}:{found['line']}: {said}"
+                place = {"file": found["file"], "line": int(found["line"])}
+                events.append(_native(intake, at, line, kind, said, place))
                 break
     return events
 

@@ -135,6 +135,13 @@ _TABLE = Table(
         ),
         Row("+ Timeout +", EventKind.LAUNCHER, fields={"what": "test_timeout", "by": "pytest"}),
         Row(
+            " exited with exit code ",
+            _X,
+            r"(?P<message>\b(?:[Ww]orker|[Pp]rocess|[Cc]ontainer|[Ss]erver|[Jj]ob|[Ee]ngine)\b(?: [\w./:-]{1,80}){0,2} exited with exit code (?P<code>[1-9]\d{0,2})\b[^\n]{0,200})",
+            fill=exit_of("supervisor"),
+            unless=("Error: ", "raise "),
+        ),
+        Row(
             " exited with code ",
             _X,
             r"^(?P<message>(?P<name>[\w./-]{1,120}) exited with code (?P<code>[1-9]\d{0,2}))\s*$",

@@ -51,7 +51,10 @@ ANCHORS: tuple[Anchor, ...] = (
     *(Anchor(text.encode(), 2, 40, "terminate") for text in _LIBCXX),
 )
 
-_TYPE = Lazy(r"instance of '([^']{1,400})'")
+_TYPE = Lazy(r"instance of '(?=([^']{1,400})')|^\s*([A-Za-z_][\w:]{2,200}?)(?=terminate called after)")
+#: two processes that wrote their beginnings into one line
+_WOVEN = r"terminate called after throwing an instance of ?'?"
+_WHATS = r"^(?:\s{0,8}what\(\):)+\s*"
 _ORIGIN = Lazy(r"Exception raised from (.{1,600}?) at (\S{1,400}):(\d+) \(most recent call first\)")
 _UNCAUGHT = Lazy(
     r"(?:uncaught exception of type|Uncaught exception of type|Unhandled exception:) ([\w:<>, *&]{1,300}?)(?:(?:: |\. what\(\): ?)(.*))?$"
@@ -153,7 +156,7 @@ def _owners(intake: Intake, blocks: list[int], headers: list[int]) -> dict[int, 
 def _terminated(intake: Intake, index: int, stacks: list[list[tuple[int, Frame]]], headers: list[int]) -> Event:
     """One terminate block: type, what() with its continuation, the c10 stacks given to it."""
     line = intake.lines[index]
-    types = _TYPE.findall(line.text)
+    types = [name for pair in _TYPE.findall(line.text) for text in pair if (name := _name(text))]
     what, last = _what(intake, index)
     if stacks:
         last = max((intake.lines[frames[-1][0]] for frames in stacks), key=lambda x: x.number)
@@ -170,10 +173,22 @@ def _terminated(intake: Intake, index: int, stacks: list[list[tuple[int, Frame]]
     )
 
 
+def _name(text: str) -> str:
+    """The type's name without what another process wrote into it ("c10::Errorterminate called …", "c10::Errorc10::Error")."""
+    name = pattern_of(_WOVEN).split(text)[0].strip() or pattern_of(_WOVEN).sub("", text).strip()
+    half = len(name) // 2
+    return name[:half] if half > 2 and name[:half] == name[half:] else name
+
+
+def _said(text: str) -> str:
+    """What stands behind `what():`, also where several processes wrote it one after the other."""
+    return pattern_of(_WHATS).sub("", text[text.find("what():") :]).strip() if "what():" in text else ""
+
+
 def _what(intake: Intake, index: int) -> tuple[str, LogLine]:
     """The what() text, with the lines it goes on over, and its last line. Empty where none follows within six lines."""
     last = intake.lines[index]
-    said = last.text.partition("what():")[2].strip()
+    said = _said(last.text)
     if said and not last.text.startswith(_SAID):
         return said, last  # all of it folded into one line
     what: list[str] = [said] if said else []
@@ -182,7 +197,7 @@ def _what(intake: Intake, index: int) -> tuple[str, LogLine]:
         if not what:
             own += not line.stream or line.stream == last.stream
             if "what():" in line.text:
-                what.append(line.text.partition("what():")[2].strip())
+                what.append(_said(line.text))
                 last = line
             elif own > 6:
                 break

@@ -24,11 +24,14 @@ from forensics.parse.frames import trtllm_frame
 from forensics.parse.reading import Lazy, clipped, fold, following, hits, make, numbered_stacks, stack_of
 
 _LITERALS = ("[TensorRT-LLM][ERROR]", "[TensorRT-LLM] [ERROR]", "[TRT-LLM] [E]")
+#: the same with the rank between, in jobs of several
+_OF_RANK = "] [E] "
 _RUNTIME = "CUDA runtime error in "
 _TRT = ("[TRT] [E]", "[TensorRT] ERROR:", "[TRT] [F]")
 
 ANCHORS: tuple[Anchor, ...] = (
     *(Anchor(text.encode(), 0, 60, "trtllm") for text in _LITERALS),
+    Anchor(_OF_RANK.encode(), 0, 60, "trtllm"),
     Anchor(_RUNTIME.encode(), 1, 60, "trtllm"),
     *(Anchor(text.encode(), 0, 2, "trtllm") for text in _TRT),
     Anchor(b"tensorrt_llm::common::throwRuntimeError", 12, 60, "trtllm"),
@@ -42,6 +45,7 @@ _KIND = Lazy(
 )
 #: the stack in the same line, its line feeds escaped: how Triton's server logs what a backend said
 _ESCAPED = Lazy(r"\\n\d{1,3} {1,12}0x[0-9a-f]{4}")
+_TRT_CODE = Lazy(r"^\W?\[\w[\w.]{1,80}::\w{1,80}::\d{1,6}\] Error Code \d{1,4}: |^\w{1,80}::\w{1,80}: Error Code \d{1,4}: ")
 _NAMED = Lazy(r"(?:^|\s)((?:[A-Za-z_]\w{0,80}::){1,6}\w{1,80}(?:Exception|Error))$")
 _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 
@@ -49,8 +53,12 @@ _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 def parse(intake: Intake) -> list[Event]:
     """Events of TensorRT-LLM and TensorRT, alike ones folded."""
     headers = hits(intake, *_LITERALS, _RUNTIME)
-    stacks = numbered_stacks(intake, headers, trtllm_frame, 60)
-    events = [event for header in headers if (event := _event(intake, header, stacks[header])) is not None]
+    ranked = [index for index in hits(intake, _OF_RANK) if "[TRT-LLM] [RANK " in intake.lines[index].raw[:200]]
+    headers = sorted({*headers, *ranked})
+    # what TensorRT's own logger says through TensorRT-LLM's is one line; the exception made of it, with its stack, comes later
+    own = [header for header in headers if not _TRT_CODE.search(intake.lines[header].text[:2_000])]
+    stacks = numbered_stacks(intake, own, trtllm_frame, 60)
+    events = [event for header in headers if (event := _event(intake, header, stacks.get(header))) is not None]
     for index in hits(intake, *_TRT):
         line = intake.lines[index]
         found = _TENSORRT.search(line.raw)
@@ -62,9 +70,10 @@ def parse(intake: Intake) -> list[Event]:
     return fold(events)
 
 
-def _event(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Event | None:
-    """One error line with the frames below it. What stands before the last tag is kept as fields["heading"]."""
+def _event(intake: Intake, header: int, stack: list[tuple[int, Frame]] | None) -> Event | None:
+    """One error line with the frames below it (None: it is one line). What stands before the last tag is fields["heading"]."""
     line = intake.lines[header]
+    frames = stack or []
     text = clipped(line.raw, _LITERALS[0])
     if not frames and _ESCAPED.search(text):
         text, *below = text.split("\\n")
@@ -73,7 +82,7 @@ def _event(intake: Intake, header: int, frames: list[tuple[int, Frame]]) -> Even
     heading, words = ("", body["message"]) if body else _innermost(text)
     if not frames and "Traceback" in words:
         return None
-    for at, more in following(intake, header, 12):
+    for at, more in following(intake, header, 12) if stack is not None else ():
         if not frames or at >= frames[0][0] or _PLACE.search(words):
             break
         words += "\n" + more.text  # the place may stand at the end of a message of several lines

@@ -12,7 +12,13 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event
 from forensics.model.record import replace
 from forensics.parse.signals import signal_in
-from forensics.verdict.join_communication import explain_communication, explain_waiting, join_watchdogs, name_warnings
+from forensics.verdict.join_communication import (
+    explain_communication,
+    explain_waiting,
+    join_watchdogs,
+    name_group_ranks,
+    name_warnings,
+)
 from forensics.verdict.join_device import (
     join_aborts,
     join_asserts,
@@ -20,6 +26,7 @@ from forensics.verdict.join_device import (
     join_complaints,
     join_device_errors,
     join_dumps,
+    join_shims,
     join_signals,
 )
 from forensics.verdict.order import Order
@@ -34,7 +41,7 @@ _BELOW = 8
 def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> list[Sighting]:
     """Folds each failure's several tellings into the one that says most. events: all of the run, for stacks and reports."""
     kept = _absorb_repeated(list(seen))
-    kept = _join_reraised(kept)
+    kept = _join_reraised(_join_panics(kept))
     kept = _join_kills(kept)
     kept = _join_step_ends(kept)
     kept = _join_probes(kept)
@@ -43,15 +50,32 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     kept = join_asserts(kept)
     kept = join_device_errors(kept)
     kept = join_complaints(kept)
+    kept = join_shims(kept)
     kept = join_compilers(kept)
     kept = join_signals(kept)
     kept = join_aborts(kept)
     kept = join_watchdogs(kept)
     join_dumps(kept, events)
     explain_waiting(kept, events)
+    name_group_ranks(kept, events)
     name_warnings(kept)
     explain_communication(kept, order)
     return kept
+
+
+def _join_panics(seen: list[Sighting]) -> list[Sighting]:
+    """A panic in Rust code that Python code had called: pyo3 raises what the panic's handler has just printed."""
+    gone: set[int] = set()
+    for place, sighting in enumerate(seen):
+        if sighting.kind != "python" or not (sighting.type or "").endswith("PanicException"):
+            continue
+        for before in reversed(seen[max(0, place - 8) : place]):
+            if before.kind == "native" and before.type == "panic" and before.message[:60] == sighting.message[:60]:
+                sighting.events = [*sighting.events, *before.events]
+                sighting.spans = [*sighting.spans, *before.spans]
+                gone.add(id(before))
+                break
+    return [s for s in seen if id(s) not in gone]
 
 
 def _squeezed(text: str) -> str:

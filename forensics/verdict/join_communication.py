@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Rank
@@ -66,6 +67,9 @@ def explain_waiting(seen: list[Sighting], events: Sequence[Event]) -> None:
             sighting.events = [*sighting.events, report]
 
 
+_GROUP_NAME = pattern_of(r"\[PG (?:ID )?[^\]\n]{1,160} Rank \d{1,6}\]")
+
+
 def name_warnings(seen: Sequence[Sighting]) -> None:
     """A library's warning names a process, not a rank: the only rank whose exception quotes its words had it."""
     warned = [s for s in seen if s.kind == "message" and (s.rank is None or s.rank.number is None) and _warns(s)]
@@ -88,6 +92,24 @@ def name_warnings(seen: Sequence[Sighting]) -> None:
             rank = next(iter(told.values()))
             own = sighting.rank
             sighting.rank = Rank(rank.label, rank.number, rank.axes, rank.node or (own.node if own else None), own.pid if own else None)
+
+
+def name_group_ranks(seen: Sequence[Sighting], events: Sequence[Event]) -> None:
+    """A process that names itself by its rank in a group ("[PG ID 5 PG GUID 49 Rank 0]") is the only rank whose line, with its own
+    prefix, carries the same name."""
+    nameless = [s for s in seen if s.rank is not None and s.rank.number is None and s.rank.axis("group") is not None]
+    if not nameless:
+        return
+    known: dict[str, dict[int, Rank]] = {}
+    for event in events:
+        if event.rank is not None and event.rank.number is not None and "[PG " in event.message[:200]:
+            for name in _GROUP_NAME.findall(event.message[:300]):
+                known.setdefault(name, {}).setdefault(event.rank.number, event.rank)
+    for sighting in nameless:
+        for name in _GROUP_NAME.findall(sighting.message[:300])[:1]:
+            told = known.get(name, {})
+            if len(told) == 1:
+                sighting.rank = next(iter(told.values()))
 
 
 def _goes_on(sighting: Sighting, above: Sighting) -> bool:

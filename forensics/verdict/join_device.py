@@ -46,6 +46,9 @@ _SEE_ABOVE = Pattern(r"(?:errors?|log|messages?|output) above|see above", re.I)
 _COMPLAINTS = ("deepep",)
 _TRAPS = ("unspecified launch failure", "illegal instruction")
 _PRINTED_ABOVE = 400
+#: how torch's stable C interface logs what it caught, and what its macros raise from the status
+_SHIM = "Exception in aoti_torch: "
+_STATUS_ONLY = pattern_of(r"\bAPI call failed at \S{1,400}, line \d{1,7}")
 _COMPILES = Pattern(r"MLIR|LLVM|\bllvm\b|PassManager|ptxas|Triton|ttgir|[Cc]ompil|nvrtc|ninja|nvcc")
 
 
@@ -141,6 +144,22 @@ def join_complaints(seen: list[Sighting]) -> list[Sighting]:
             sighting.events = [*sighting.events, *complaint.events]
             sighting.spans = [*sighting.spans, *complaint.spans]
         gone.update(id(t) for t in above)
+    return [s for s in seen if id(s) not in gone]
+
+
+def join_shims(seen: list[Sighting]) -> list[Sighting]:
+    """torch's stable C interface gives its callers no more than a status; the exception behind it is logged by the same rank."""
+    logged = [s for s in seen if s.kind == "message" and s.message.startswith(_SHIM)][:_MOST]
+    gone: set[int] = set()
+    for sighting in seen if logged else ():
+        if sighting.root_message != sighting.message or not _STATUS_ONLY.search(sighting.message[:2_000]):
+            continue
+        own = [s for s in logged if same_process(s, sighting)]
+        if own:
+            sighting.root_type, sighting.root_message = None, own[0].message.removeprefix(_SHIM)
+            sighting.events = [*sighting.events, *own[0].events]
+            sighting.spans = [*sighting.spans, *own[0].spans]
+            gone.update(id(s) for s in own)
     return [s for s in seen if id(s) not in gone]
 
 

@@ -27,6 +27,7 @@ _DEALT_WITH = Pattern(
     r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?)\b"
     r"|\b(?:will be disabled|not critical|non-fatal)\b"
 )
+_INSTEAD = pattern_of(r"\b[Ff]all(?:ing|s)? ?back (?:on|to)\b|\busing \S{1,60} instead\b")
 #: request bodies and prompts that engines log, in their own words
 _QUOTES = Pattern(
     r"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|\bprompt: ["']|<\|im_start\||\[INST\]|<\|user\|>"""
@@ -230,6 +231,11 @@ def caught(seen: Sighting, quotes: Quotes) -> bool:
     own = quotes.lines(seen.span, 1)
     if seen.rule in ("quoted", "handled") or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
         return True
+    if seen.kind == "message" and seen.weight <= 2:
+        # the next line of the same writer says what is done instead
+        after = quotes.lines(Span(seen.span.source, seen.span.last_line + 1, seen.span.last_line + 1), 1)
+        if after and after[0].level in (_LOW | _CALM) and after[0].stream == seen.stream and _INSTEAD.search(after[0].text[:500]):
+            return True
     heading = seen.heading[:500]
     before = quotes.lines(Span(seen.span.source, seen.span.first_line - 1, seen.span.first_line - 1))
     if not heading and before:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.source import LogLine, Rank, RankActivity
@@ -18,6 +19,8 @@ from forensics.verdict.sighting import Sighting
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
 _SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b")
+#: a rank within a process group is not the job's
+_IN_GROUP = pattern_of(r"\[PG [^\]\n]{1,200}\]")
 #: lines in which a program says who it is
 _IS = Pattern(
     r"\bLOCAL_RANK: (\d{1,6})\b|\b(?:GLOBAL_RANK|[Gg]lobal rank): (\d{1,6})\b"
@@ -79,9 +82,17 @@ def strip(
     else:  # a failure that names no rank says of none that it did not fail
         others = "silent" if words else "unobserved"
     rows = [RankRow(rank, words.get(key, others), acts.get(key)) for key, rank in seen.items()]
-    rows = _one_each(rows)
+    rows = _without_nameless(_one_each(rows))
     rows.sort(key=lambda row: (row.rank.number is None, row.rank.number or 0, row.rank.label))
     return tuple(rows)
+
+
+def _without_nameless(rows: list[RankRow]) -> list[RankRow]:
+    """NCCL's lines name a host and a pid ("node7:4021"): beside ranks with numbers those are the same processes once more."""
+    if not any(row.rank.number is not None for row in rows):
+        return rows
+    blamed = ("initiating", "missing", "waiting")
+    return [r for r in rows if r.rank.number is not None or r.rank.axes or r.rank.pid is None or r.outcome in blamed]
 
 
 def _one_each(rows: Sequence[RankRow]) -> list[RankRow]:
@@ -140,7 +151,7 @@ def whose(
         return Rank(
             f"local rank {number}", number, (("local", number),), own.node if own else None, own.pid if own else None
         )
-    said = {int(n) for text in (first.root_message, first.message) for n in _SAYS.findall(text[:2_000])}
+    said = {int(n) for text in (first.root_message, first.message) for n in _SAYS.findall(_IN_GROUP.sub("", text[:2_000]))}
     if len(said) == 1:
         number = said.pop()
         return Rank(f"rank {number}", number)

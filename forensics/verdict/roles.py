@@ -102,7 +102,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     free = [g for g in ordered if g.first.role is None]
     certain = [g for g in free if g.first.weight >= 3 or g.first.typed]
     if certain:
-        return _first_fatal(certain, quotes), False
+        return _named(_first_fatal(certain, quotes), ordered), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
     warned = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value == "communication"]
     warned.sort(key=lambda g: not any(_HARD.search(text) for text in g.first.texts))
@@ -202,6 +202,23 @@ def _worked_between(span: Span, kill: Sighting, quotes: Quotes) -> bool:
 def is_watchdog(group: Group) -> bool:
     """True for what an engine's watchdog says when its engine made no progress."""
     return any(_WATCHDOG.search(text) for text in (*group.first.texts[:2], *(e.message for e in group.first.events[:4])))
+
+
+def _named(first: Group, ordered: Sequence[Group]) -> Group:
+    """An abort that names no rank, or the traceback above it in which a rank met the same broken device while it was ending."""
+    if first.first.kind != "native" or first.first.rank is not None:
+        return first
+    said = {m[0].lower() for text in first.first.texts for m in _HARD.finditer(text)}
+    for group in ordered[: ordered.index(first)] if said else ():
+        seen = group.first
+        if seen.kind == "python" and seen.conditional and seen.rank is not None and seen.rule == "teardown.shutdown-frames":
+            if any(m[0].lower() in said for text in seen.texts for m in _HARD.finditer(text)):
+                for member in group.members:
+                    if member.root_type == "SystemExit":  # how it was told to end, not what it met
+                        member.root_type, member.root_message = member.type, member.message
+                        member.frames = member.chain[-1].frames or member.frames
+                return group
+    return first
 
 
 def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:

@@ -33,6 +33,8 @@ from forensics.parse.python.shapes import (
 
 #: lines a message may have, and lines of others that a stack without its exception line may be interrupted by
 MESSAGE_LINES, NOISE_LINES = 400, 40
+#: lines that other writers may put between two lines of one message
+MESSAGE_GAP = 200
 
 
 @draft
@@ -297,7 +299,7 @@ class _Walker:
         assert self.now is not None
         text = item.line.text
         before = self.now.items[-1]
-        if self.linked:
+        if self.linked or item.index - before.index > MESSAGE_GAP:
             return False
         if self.lane.bare and item.index != before.index + 1 + len(self.blanks):
             return False
