@@ -141,8 +141,8 @@ class _Find:
         return found
 
 
-#: seconds a literal and in all to build the fast engine; seconds a byte of the one that needs no building
-_BUILD_EACH, _BUILD, _SLOW_BYTE = 20e-6, 0.013, 0.15e-6
+#: seconds a literal and in all to build the fast engine, or to load it; seconds a byte of the one that needs no building
+_BUILD_EACH, _BUILD, _LOAD, _SLOW_BYTE = 20e-6, 0.013, 0.006, 0.15e-6
 
 
 def engine(literals: Sequence[bytes], kind: str = "auto", block_size: int | None = None) -> Engine:
@@ -152,8 +152,11 @@ def engine(literals: Sequence[bytes], kind: str = "auto", block_size: int | None
     """
     if not literals:
         return _Find(())
-    if kind == "auto" and block_size is not None and block_size * _SLOW_BYTE < _BUILD + _BUILD_EACH * len(literals):
-        return _Find(literals)
+    if kind == "auto" and block_size is not None:
+        slow = block_size * _SLOW_BYTE
+        is_kept = slow > _LOAD and len(literals) >= _KEPT_FROM and os.path.exists(_place([*literals, _MENDS_STRIDE]))
+        if slow < (_LOAD if is_kept else _BUILD + _BUILD_EACH * len(literals)):
+            return _Find(literals)
     for name, maker in (("hyperscan", _Hyperscan), ("ahocorasick", _AhoCorasick)):
         if kind in ("auto", name):
             try:

@@ -91,9 +91,13 @@ def test_a_database_of_other_literals_or_of_another_owner_is_not_taken(tmp_path:
     assert engine_module._kept([*other, engine_module._MENDS_STRIDE]) is not None
 
 
-def test_nothing_is_built_for_a_small_input() -> None:
+def test_nothing_is_built_for_a_small_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORENSICS_CACHE_DIR", str(tmp_path / "cache"))
     assert engine(_literals(300), "auto", 10_000).name == "find"
+    assert engine(_literals(300), "auto", 100_000).name == "find"
     assert engine(_literals(300), "auto", 10_000_000).name != "find"
+    assert engine(_literals(300), "auto", 100_000).name != "find"  # now it lies there
+    assert engine(_literals(300), "auto", 10_000).name == "find"
 
 
 def test_without_hyperscan_another_engine_serves(monkeypatch: pytest.MonkeyPatch) -> None:
