@@ -159,19 +159,22 @@ ROWS = [
     Row(
         "5,000 / 500 signatures of one's own",
         1.6,
-        lambda log: tool("--signatures", log.signatures(5000), log("server")),
-        lambda log: tool("--signatures", log.signatures(500), log("server")),
+        lambda log: tool("--signatures", log.signatures(5000), log("server", log.big)),
+        lambda log: tool("--signatures", log.signatures(500), log("server", log.big)),
     ),
     Row(
-        "prompts in 23 % of the lines / rg", 0.8, lambda log: tool(log("prompts")), lambda log: rg(log, log("prompts"))
+        "prompts in 23 % of the lines / rg",
+        0.8,
+        lambda log: tool(log("prompts", log.big)),
+        lambda log: rg(log, log("prompts", log.big)),
     ),
-    Row("6 % of the lines match / rg", 1.3, lambda log: tool(log("dense")), lambda log: rg(log, log("dense"))),
+    Row("6 % of the lines match / rg", 1.3, lambda log: tool(log("dense", log.big)), lambda log: rg(log, log("dense", log.big))),
     Row("half of the lines match / rg", 6, lambda log: tool(log("half")), lambda log: rg(log, log("half"))),
     Row(
         "cat log \\| tool / cat log \\| rg",
         0.8,
-        lambda log: tool("-", stdin=["cat", log("server")]),
-        lambda log: run(["rg", "-a", "-c", "-F", "-f", log.literals()], stdin=["cat", log("server")]),
+        lambda log: tool("-", stdin=["cat", log("server", log.big)]),
+        lambda log: run(["rg", "-a", "-c", "-F", "-f", log.literals()], stdin=["cat", log("server", log.big)]),
     ),
     Row(
         "200 lines piped, console / python -c 'import rich.console, rich.table'",
@@ -270,21 +273,23 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=256, help="size of the big logs")
-    parser.add_argument("--full", action="store_true", help="1 GB, 10,000 files, memory at 4 GB; needs 7 GB of disk and half an hour")
+    parser.add_argument("--full", action="store_true", help="1 GB, 10,000 files, memory at 4 GB; needs 9 GB of disk and most of an hour")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="rows whose name holds this")
     parser.add_argument("--save", action="store_true", help="make this run the one that later runs are compared with")
-    parser.add_argument("--work", type=Path, help="where the logs are written (removed again)")
+    parser.add_argument("--logs", type=Path, help="a folder that keeps the logs for the next run; else they are removed again")
     chosen = parser.parse_args()
     if shutil.which("rg") is None:
         sys.exit("ripgrep is needed: apt install ripgrep, or pip install ripgrep")
     stored = HERE / "reached.json"
     reached = json.loads(stored.read_text()) if stored.exists() else {}
-    work = Path(tempfile.mkdtemp(prefix="forensics-bench-", dir=chosen.work))
+    work = chosen.logs or Path(tempfile.mkdtemp(prefix="forensics-bench-"))
+    work.mkdir(parents=True, exist_ok=True)
     try:
         found = measure(Logs(work, chosen.megabytes, chosen.full), chosen.rounds, chosen.only)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if chosen.logs is None:
+            shutil.rmtree(work, ignore_errors=True)
     print(show(found, reached))
     if chosen.save:
         stored.write_text(json.dumps({**reached, **found}, indent=2) + "\n")
