@@ -191,6 +191,10 @@ ROWS = (
     Row("Cache poisoning: wrong stamp or version, damage", "made anew",
         TRUST + "test_cache.py", "forensics/data.py",
         "content[:2] != [FORMAT, stamp]", "False"),
+    Row("Cache poisoning: a search database that is damaged, of other literals, or of another version", "compared byte by byte with what it was made from, and its sum; made anew",
+        "tests/ingest/test_engine.py::test_a_database_is_kept_and_a_damaged_one_is_made_anew "
+        "tests/ingest/test_engine.py::test_a_database_of_other_literals_or_of_another_owner_is_not_taken", "forensics/ingest/engine.py",
+        "if not found or found[:at] != _stamp(patterns, found[at:]):", "if not found:"),
     Row("Secrets and names in what is handed on", "redaction by default for html, markdown, github and bug reports; the number is said",
         TRUST + "test_secrets.py::test_public_faces_are_redacted_by_default", "forensics/report/__init__.py",
         'PUBLIC = frozenset({"markdown", "html", "github"})', 'PUBLIC = frozenset({"markdown", "html", "github"}) if not __debug__ else frozenset({"junit"})'),
