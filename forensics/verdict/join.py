@@ -86,6 +86,7 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
     """An error line that only repeats what a traceback says (before, inside or after it) belongs to the traceback."""
     strong = Near(s for s in seen if (s.weight >= 3 and s.kind != "native") or (s.weight >= 3 and s.frames))
     told = {s.span: s for s in reversed(seen) if s.kind == "exit"}
+    read = {s.span: s for s in reversed(seen) if s.kind == "native" and s.span.first_line == s.span.last_line}
     texts: dict[int, str] = {}
 
     def said(sighting: Sighting) -> str:
@@ -104,6 +105,8 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
                 home = home or next((s for s in around if _announces(sighting, s) and words in said(s)), None)
         elif sighting.span in told and told[sighting.span].weight < sighting.weight:
             home = told[sighting.span]
+        elif sighting.kind == "message" and sighting.span in read and _squeezed(read[sighting.span].message) in words:
+            home = read[sighting.span]  # one line, read by two parsers
         else:
             home = next((s for s in around if _repeats(sighting, s, words, said(s))), None)
         if home is None:

@@ -83,3 +83,14 @@ def test_who_ended_a_slurm_step_is_told_in_either_order(told: Told, srun_first: 
     assert incident.verdict.rank is None
     assert incident.primary is not None
     assert "TIME LIMIT" in incident.primary.message
+
+
+def test_a_line_that_two_parsers_read_is_one_failure(told: Told) -> None:
+    text = (
+        "[2026-11-29 20:15:20 TP0] Decode batch. #running-req: 1, #token: 7, gen throughput: 91.2\n"
+        "[2026-11-29 20:15:20 TP0] ERROR request 0 failed: CUDA error: an illegal memory access was encountered\n"
+    )
+    incident = told(text)
+    assert [(one.kind, one.count) for one in incident.failures] == [("native", 1)]
+    later = told(text + "[2026-11-29 20:15:21 TP0] ERROR request 1 failed: the engine is dead\n")
+    assert len(later.failures) == 2  # another line is another failure
