@@ -6,6 +6,7 @@ an intake; out: FATAL_SIGNAL events for programs, HARDWARE (kind "kernel") or WA
     -> FATAL_SIGNAL type "SIGSEGV", fields {"pid": 4711, "process": "python3", "address": "0x10", "module": "libnccl.so.2.21.5", "by": "kernel"}
     traps: python3[99] trap invalid opcode ip:7f00 sp:7f01 error:0 in libcublas.so.12[…]        -> SIGILL
     BUG: kernel NULL pointer dereference, address: 0000000000000008     then "Call Trace:" and " nvidia_ioctl+0x12/0x40 [nvidia]"
+    sshd[812]: segfault at 0 ip …                                       -> WARNING: a service of the host, not of the job
     INFO: task python3:4711 blocked for more than 122 seconds.          -> WARNING fields {"what": "hung_task", …}
 """
 
@@ -53,6 +54,12 @@ _BUG = Lazy(
     r"(?P<message>(?:BUG: (?:kernel|unable|soft lockup|workqueue|scheduling)|Oops: |Kernel panic - not syncing|general protection fault|Unable to handle kernel|watchdog: BUG: soft lockup|rcu: INFO: rcu_sched self-detected stall|kernel BUG at ).*)$"
 )
 
+#: services of the host: no job dies of their faults
+_SERVICES = Lazy(
+    r"^(?:sshd(?:-session)?|systemd\S*|\(sd-\S+|crond?|dbus-\S+|polkitd|rsyslogd|udevd|NetworkManager|snapd|Xorg|Xwayland|gnome-\S+|gdm\S*|gsd-\S+|kwin\S*|plasma\S*"
+    r"|firefox\S*|chrome|chronyd|ntpd|sssd\S*|nscd|nslcd|autofs|automount|packagekitd|tuned|auditd|agetty|login|su|sudo|zabbix_\S+|telegraf|node_exporter)$"
+)
+
 _TRAPS_BY_NAME = {
     "invalid opcode": "SIGILL",
     "divide error": "SIGFPE",
@@ -81,9 +88,8 @@ def parse(intake: Intake) -> list[Event]:
                 fields["address"] = (
                     groups["address"] if groups["address"].startswith("0x") else f"0x{groups['address']}"
                 )
-            events.append(
-                make(EventKind.FATAL_SIGNAL, line, parser="kernel_trace", type=kind, message=found[0], fields=fields)
-            )
+            level = EventKind.WARNING if _SERVICES.search(groups["name"]) else EventKind.FATAL_SIGNAL
+            events.append(make(level, line, parser="kernel_trace", type=kind, message=found[0], fields=fields))
     for index in hits(intake, _HUNG):
         found = _TASK.search(lines[index].raw)
         if found:

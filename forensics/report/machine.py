@@ -33,19 +33,26 @@ def hang(incident: Incident, names: Names) -> Section | None:
         rows.append(("From", ", ".join(words(one) for one in it.known_from)))
     blocks: list[Block] = [Pairs(tuple(rows))]
     if it.desync:
-        table = tuple(
-            (
-                _rank_text(row.get("rank"), names),
-                *(_cell(row.get(key)) for key in ("op", "sequence", "numel_in", "numel_out")),
-            )
-            for row in it.desync[:64]
-        )
-        blocks.append(Table(("rank", "collective", "number", "elements in", "elements out"), table))
+        states = it.desync[:64]
+        shown = [(key, title) for key, title in _DESYNC if any(one.get(key) is not None for one in states)]
+        table = tuple((_rank_text(one.get("rank"), names), *(_counted(key, one.get(key)) for key, _ in shown)) for one in states)
+        blocks.append(Table(("rank", *(title for _, title in shown)), table))
     return Section("hang", "The hang", tuple(blocks), short="Hang")
 
 
+#: what a table of ranks in different collectives shows, where it is known
+_DESYNC = (
+    ("op", "collective"),
+    ("sequence", "number"),
+    ("numel_in", "elements in"),
+    ("numel_out", "elements out"),
+    ("shape", "shape"),
+    ("dtype", "type"),
+)
+
+
 def _collective(it: CollectiveVerdict) -> str:
-    parts = [one_line(it.op or "unknown operation", 60)]
+    parts = [one_line(it.op or ("another one on each side" if it.desync else "unknown operation"), 60)]
     if it.sequence is not None:
         parts.append(f"number {it.sequence}")
     if it.process_group:
@@ -59,6 +66,10 @@ def _rank_text(rank: object, names: Names) -> str:
     from forensics.model.source import Rank
 
     return names.rank(rank) if isinstance(rank, Rank) else _cell(rank)
+
+
+def _counted(key: str, value: object) -> str:
+    return str(value) if key == "sequence" and value is not None else _cell(value)
 
 
 def _cell(value: object) -> str:

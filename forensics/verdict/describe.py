@@ -50,7 +50,7 @@ def describe(
         kernel=kernel,
         rank=rank or first.rank,
         time=first.time,
-        phase=phase_of(frames, _lifecycle_before(first, events)),
+        phase=None if root_type and root_type.endswith("SignalException") else phase_of(frames, _lifecycle_before(first, events)),
         component=component_of(frames),
         count=group.count,
         ranks=group.ranks,
@@ -69,6 +69,8 @@ def _best_frames(group: Group) -> tuple:  # type: ignore[type-arg]
 
 
 def _kernel(first: Sighting, texts: Sequence[str], frames: Sequence, facts: Facts) -> KernelName | None:  # type: ignore[type-arg]
+    if first.events[0].parser == "kernel_trace":
+        return None  # the operating system's functions are no device's
     for event in first.events:
         name = event.fields.get("kernel")
         if isinstance(name, str) and name:

@@ -53,7 +53,7 @@ def explain_hang(events: Sequence[Event], activity: Sequence[RankActivity], worl
     told = _first_stuck(stuck)
     named = _named_by_report(reports, known) or awaited(peers, known)
     if named is None and told is not None:
-        named = _absent(told, groups, known) or _different(told, known) or _silent(told, known, world_size)
+        named = _absent(told, groups, known) or _different(told, known) or _silent(told, known, world_size) or _apart(told)
     if recorded is not None:
         told = _completed(recorded[0], told)
         if recorded[1] is not None and (recorded[1].culprit is not None or named is None or named.culprit is None):
@@ -142,6 +142,7 @@ def _snapshot(event: Event) -> tuple[Mapping[str, Any], ...]:
 
 def _mismatch(reports: Sequence[Event], known: Mapping[int, Rank]) -> Named | None:
     seen: dict[int, tuple[object, ...]] = {}
+    numbers: dict[int, object] = {}
     used = []
     for event in reports:
         if event.fields.get("what") != "mismatch":
@@ -150,6 +151,7 @@ def _mismatch(reports: Sequence[Event], known: Mapping[int, Rank]) -> Named | No
         for row in event.fields.get("rows", ()):
             if isinstance(row, Mapping) and isinstance(row.get("rank"), int):
                 seen[row["rank"]] = (row.get("op"), row.get("shape"), row.get("dtype"))
+                numbers[row["rank"]] = row.get("sequence")
     if not seen:
         return None
     _, odd = majority(list(seen.items()))
@@ -157,7 +159,7 @@ def _mismatch(reports: Sequence[Event], known: Mapping[int, Rank]) -> Named | No
         {
             "rank": n,
             "op": did[0],
-            "sequence": None,
+            "sequence": numbers[n],
             "numel_in": None,
             "numel_out": None,
             "shape": did[1],
@@ -222,18 +224,23 @@ def _absent(group: GroupState, groups: Sequence[GroupState], known: Mapping[int,
         )
 
 
+def _table(waited: Sequence[tuple[int, Collective]]) -> list[dict[str, Any]]:
+    return [{"rank": n, "op": at.op, "sequence": at.sequence, "numel_in": at.numel_in, "numel_out": at.numel_out} for n, at in waited]
+
+
+def _apart(group: GroupState) -> Named | None:
+    """Nobody to blame, but the ranks timed out at different sequence numbers: what each was in."""
+    waited = [(n, s.at) for n, s in sorted(group.ranks.items()) if s.at is not None and s.at.sequence is not None and s.timed_out]
+    if len({at.sequence for _, at in waited}) < 2:
+        return None
+    return Named((), None, "the ranks waited in collectives of different numbers", Confidence.UNKNOWN, tuple(_table(waited)))
+
+
 def _different(group: GroupState, known: Mapping[int, Rank]) -> Named | None:
     """Ranks that timed out in another operation or size at the same sequence number."""
-    rows: list[tuple[int, tuple[object, ...]]] = []
-    table: list[dict[str, Any]] = []
-    for number, state in sorted(group.ranks.items()):
-        at = state.at
-        if at is None or not state.timed_out:
-            continue
-        rows.append((number, (at.op, at.numel_in, at.numel_out, at.dtype)))
-        table.append(
-            {"rank": number, "op": at.op, "sequence": at.sequence, "numel_in": at.numel_in, "numel_out": at.numel_out}
-        )
+    waited = [(n, s.at) for n, s in sorted(group.ranks.items()) if s.at is not None and s.timed_out]
+    rows = [(n, (at.op, at.numel_in, at.numel_out, at.dtype)) for n, at in waited]
+    table = _table(waited)
     sequences = {row["sequence"] for row in table}
     if len(sequences) > 1:
         # Counters apart: the rank that is behind holds the others up, whatever it waits in itself.

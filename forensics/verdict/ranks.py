@@ -202,7 +202,9 @@ def tasks_alike(group: Group, events: Sequence[Event]) -> tuple[Rank, ...]:
 
 
 def _from_outside(first: Sighting) -> bool:
-    """True where a scheduler ended the whole job: that is no rank's failure."""
+    """True where a scheduler ended the whole job, or a signal torch's agent: that is no rank's failure."""
+    if first.types and first.types[0].endswith("SignalException"):
+        return True
     return any(e.kind is EventKind.LAUNCHER and e.fields.get("what") == "cancelled" for e in first.events)
 
 

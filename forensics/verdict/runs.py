@@ -62,6 +62,10 @@ _MOST_WORK = 5_000
 _IDLE = " Nothing shows that the job was at work either."
 
 
+#: what Ray raises in the process that asked for a task
+_REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
+
+
 @draft
 class Analysis:
     """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed;
@@ -206,7 +210,7 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
         # A program that ends in order after an error has ended because of it, unless it had been at work before.
         ended = later.ended and worked_before(quotes, primary.first.span)
         return Status.HEALTHY if later.working or ended or later.calm >= 3 else None
-    if any(m.kind in _FATAL for m in live):
+    if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         return None
     return Status.DEGRADED if later.went_on else None
 
@@ -219,6 +223,13 @@ def _earliest(members: Sequence[Sighting], source: int) -> Span:
 def _only_leaving(members: Sequence[Sighting]) -> bool:
     """True where nothing more was seen than how processes take themselves apart: destructors, broken pipes to those gone before."""
     return all(m.role is CausalRole.TEARDOWN or (m.role is CausalRole.CASCADE and m.weight <= 2 and not m.typed) for m in members)
+
+
+def _driver_ended(seen: Sighting) -> bool:
+    """True for an exception that went through the whole of a Ray driver: what its actors print afterwards was on its way."""
+    chains = [e.chain for e in seen.events if e.chain is not None and not e.chain.handled and "pid=" not in e.stream]
+    remote = [chain.last for chain in chains if chain.last.type and chain.last.type.startswith(_REMOTE)]
+    return any(frame.function == "<module>" for raised in remote for frame in raised.frames[:4])
 
 
 def _asked_to_stop(primary: Group) -> bool:
@@ -293,7 +304,7 @@ def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, 
 
 
 def _status(judgement: Judgement, primary: Group) -> Status:
-    if judgement.category is Category.HANG_OR_WATCHDOG:
+    if judgement.category is Category.HANG_OR_WATCHDOG or primary.first.events[0].fields.get("what") == "hung_task":
         return Status.HUNG
     if judgement.category is Category.KILLED_EXTERNALLY or primary.first.kind == "oom_kill":
         return Status.KILLED

@@ -73,6 +73,7 @@ _KIND = {
     EventKind.STACK: "python",
     EventKind.MESSAGE: "message",
     EventKind.COMMUNICATION: "message",
+    EventKind.WARNING: "message",
     EventKind.LAUNCHER: "exit",
     EventKind.PROCESS_EXIT: "exit",
 }
@@ -153,6 +154,8 @@ def sight(event: Event) -> Sighting | None:
         weight = 2  # frames of a traceback that the log cuts at both ends
     if event.kind is EventKind.COLLECTIVE_TIMEOUT and event.fields.get("what") == "stalled":
         weight = 2  # Horovod warns, and waits on
+    if event.kind is EventKind.WARNING and event.fields.get("what") == "hung_task":
+        weight = 2 if event.count > 1 else 1  # what was blocked once may have come back
     if event.kind is EventKind.COMMUNICATION and event.fields.get("what") == "mpi" and event.fields.get("fatal"):
         weight = 3  # MPI's own handler ends the process by it
     if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown_requested" and event.type:

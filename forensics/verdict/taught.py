@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Span
 from forensics.model.verdict import Confidence, Finding, SignatureRole
@@ -21,6 +22,11 @@ _MOST = 256
 #: a shipped signature that proves its claim with a message that only one cause prints speaks for a line that no parser took
 _TELLING = 70
 _CALM = frozenset(("DEBUG", "INFO", "NOTICE", "TRACE", "WARN", "WARNING"))
+#: the same told inside the line: by NCCL and its kin (INFO), by Python's warnings, or by words that the program did without
+_CALM_TEXT = Pattern(
+    r"\b[NR]CCL (?:INFO|TRACE)\b|\b[A-Z]\w{0,60}Warning: |\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?[:\]|]"
+    r"|\b(?:[Dd]isabl(?:ing|ed)|[Ff]all(?:ing|s)? ?back|[Ss]kipping|[Ii]gnor(?:ed|ing))\b"
+)
 
 
 def teach(seen: Sequence[Sighting], findings: Sequence[Finding], quotes: Quotes) -> list[Sighting]:
@@ -50,7 +56,7 @@ def _own(taught: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) ->
 
 def _shipped(finding: Finding, seen: Sequence[Sighting], quotes: Quotes) -> list[Sighting]:
     lines = (_of_line(s, quotes) for s in finding.spans[:_MOST] if not any(s.overlaps(own) for one in seen for own in one.spans))
-    return [line for line in lines if line is not None and line.level not in _CALM]
+    return [line for line in lines if line is not None and line.level not in _CALM and not _CALM_TEXT.search(line.message[:1_000])]
 
 
 def _strengthen(sighting: Sighting) -> None:

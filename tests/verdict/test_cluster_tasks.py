@@ -159,3 +159,62 @@ def test_an_uncorrectable_error_is_the_reporters_own(told: Told) -> None:
     text = _raised("RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution")
     verdict = told("".join(f"[rank5]: {line}\n" for line in text.splitlines())).verdict
     assert verdict.category is Category.DRIVER_OR_HARDWARE and verdict.rank is not None and verdict.rank.number == 5
+
+
+def _blocked(task: str, module: str) -> str:
+    return (
+        f"[Sun Nov 29 20:10:52 2026] INFO: task {task} blocked for more than 120 seconds.\n"
+        "[Sun Nov 29 20:10:52 2026] Call Trace:\n[Sun Nov 29 20:10:52 2026]  __schedule+0x2d1/0x860\n"
+        f"[Sun Nov 29 20:10:52 2026]  wait_for_reply+0x1e/0xa0 [{module}]\n[Sun Nov 29 20:10:52 2026]  ksys_write+0x4f/0xb0\n"
+    )
+
+
+def test_a_task_that_the_kernel_saw_blocked(told: Told) -> None:
+    service = "[Sun Nov 29 19:10:52 2026] sshd[812]: segfault at 0 ip 0000000000000000 sp 00007ffe8ceaabb8 error 14 in sshd[55d8+d0]\n"
+    storage = told(service + _blocked("epilog.sh:70", "sunrpc") + _blocked("python:4711", "sunrpc") * 3)
+    assert (
+        storage.status is Status.HUNG
+        and storage.verdict.category is Category.STORAGE
+        and "python:4711" in _said(storage)
+    )
+    assert storage.primary is not None and storage.primary.kernel is None
+    assert told(_blocked("python:4711", "nvidia")).verdict.category is Category.HANG_OR_WATCHDOG
+    assert told(service).status is Status.HEALTHY
+
+
+def test_a_broken_socket_does_not_explain_the_device(told: Told) -> None:
+    socket = "terminate called after throwing an instance of 'std::system_error'\n  what():  Transport endpoint is not connected\n"
+    device = "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: uncorrectable NVLink error detected during the execution\n"
+    incident = told(socket + device)
+    assert incident.primary is not None and incident.primary.type == "c10::Error"
+    mount = _raised("OSError: [Errno 107] Transport endpoint is not connected: '/mnt/data/shard'")
+    assert told(mount).verdict.category is Category.STORAGE
+
+
+def test_what_actors_print_after_the_drivers_end_is_no_life(told: Told) -> None:
+    actor = "(WorkerDict pid=4021) step 121 loss 2.30\n(WorkerDict pid=4022) step 122 loss 2.29\n"
+    driver = (
+        'Traceback (most recent call last):\n  File "/home/me/main.py", line 70, in <module>\n    ray.get(runner.run.remote(config))\n'
+        '  File "/opt/py/ray/_private/worker.py", line 2660, in get\n    raise value.as_instanceof_cause()\n'
+        "ray.exceptions.RayTaskError(RuntimeError): ray::TaskRunner.run() (pid=133, ip=10.0.0.7)\n"
+        '  File "/home/me/worker.py", line 9, in run\n    self.reduce(x)\nRuntimeError: No backend type associated with device type cpu\n'
+    )
+    assert told(driver + actor).status is Status.CRASHED
+    caught = driver.replace("line 70, in <module>", "line 70, in serve")
+    assert told(caught + actor).status is Status.DEGRADED
+
+
+def test_a_signal_to_torchs_agent_is_no_ranks_failure(told: Told) -> None:
+    started = "Initializing distributed: world size 1, rank 0\n2026-11-29 20:10:42.760519: I tensorflow/core/util/port.cc:110] oneDNN custom operations are on.\n"
+    frames = (
+        'Traceback (most recent call last):\n  File "/opt/py/torch/distributed/launch.py", line 196, in <module>\n    main()\n'
+        '  File "/opt/py/torch/distributed/elastic/multiprocessing/api.py", line 62, in _terminate_process_handler\n'
+        '    raise SignalException(f"Process {os.getpid()} got signal: {sigval}", sigval=sigval)\n'
+    )
+    incident = told(
+        started + frames + "torch.distributed.elastic.multiprocessing.api.SignalException: Process 470 got signal: 1\n"
+    )
+    assert incident.verdict.category is Category.KILLED_EXTERNALLY and incident.verdict.rank is None
+    assert incident.primary is not None and incident.primary.phase is None and incident.facts.engine != "tensorflow"
+    own = told("".join(f"[rank0]: {line}\n" for line in _raised().splitlines()))
+    assert own.verdict.rank is not None and own.verdict.rank.number == 0

@@ -126,3 +126,23 @@ def test_a_failure_before_the_time_out_is_the_cause(told: Told) -> None:
 def test_a_ctrl_c_that_ends_a_hang_is_part_of_the_hang(told: Told) -> None:
     interrupt = 'Traceback (most recent call last):\n  File "/work/train.py", line 9, in <module>\n    main()\nKeyboardInterrupt\n'
     assert culprit(told(timed_out(0) + timed_out(2) + state(1, 5, 5) + interrupt)) == 1
+
+
+def test_ranks_that_waited_at_different_numbers_are_shown_and_nobody_is_named(told: Told) -> None:
+    incident = told(timed_out(0, 9, op="ALLGATHER") + timed_out(1, 6))
+    assert culprit(incident) is None and incident.collective is not None
+    assert {(row["rank"], row["sequence"]) for row in incident.collective.desync} == {(0, 9), (1, 6)}
+    together = told(timed_out(0) + timed_out(1))
+    assert together.collective is not None and not together.collective.desync
+
+
+def test_fingerprints_that_differ_keep_their_numbers(told: Told) -> None:
+    print_ = "CollectiveFingerPrint(SequenceNumber={}, OpType={}, TensorShape=[{}], TensorDtypes=Float, TensorDeviceTypes=x)"
+    incident = told(
+        "RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: "
+        + print_.format(485, "ALLREDUCE", 25)
+        + ", but Rank 0 is running collective: "
+        + print_.format(485, "BROADCAST", 1)
+        + ".\n"
+    )
+    assert incident.collective is not None and [row["sequence"] for row in incident.collective.desync] == [485, 485]

@@ -75,3 +75,26 @@ def test_a_crash_before_a_taught_line_stays_the_first_failure(told: Told, tmp_pa
     crash = 'Traceback (most recent call last):\n  File "/srv/job/train.py", line 7, in <module>\n    rows["a"]\nKeyError: \'a\'\n'
     incident = taught(told, tmp_path, BUSY + crash + "tenant quota exhausted, leaving\n")
     assert incident.primary is not None and incident.primary.type == "KeyError"
+
+
+LOADED = "node7:4021:4021 [0] NCCL INFO NET/Plugin: Plugin load returned 2 : libnccl-net.so: cannot open shared object file: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LOADED,
+        "/opt/py/graph/typing.py:63: UserWarning: An issue occurred while importing 'scatter'. Disabling its usage. Stacktrace: "
+        "/opt/py/scatter.so: undefined symbol: _ZN3c105ErrorC2Ev\n",
+        "cannot use libfancy.so.3: cannot open shared object file: falling back to the slow path\n",
+    ],
+)
+def test_what_a_shipped_signature_knows_is_no_failure_on_a_calm_line(told: Told, line: str) -> None:
+    assert told(line + "step 120 loss 2.31\n").status is Status.HEALTHY
+
+
+def test_what_a_shipped_signature_proves_is_one_on_a_line_of_its_own(told: Told) -> None:
+    incident = told(
+        "./train: error while loading shared libraries: libfancy.so.3: cannot open shared object file: No such file or directory\n"
+    )
+    assert incident.verdict.category is Category.MISSING_LIBRARY
