@@ -49,17 +49,24 @@ def one_stack(lines: Sequence[Line]) -> list[list[int]] | None:
         return None
     body = [line for line in lines if line.kind is not Kind.HEAD]
     left = {text: n // count for text, n in counts.items()}
-    length = len(body) // count
-    ways: set[_Way] = {((), (0,) * count)}
-    for line in body:
-        ways = {after for way in ways for after in _after(way, line, left, kinds)}
-        if not ways or len(ways) > MOST_WAYS:
-            return None
-    stacks = {stack for stack, places in ways if all(place == length for place in places)}
+    # a call may go through a decorator that the stack does not show: the order of the lines may leave one stack all the same
+    stacks = _stacks(body, count, left, kinds, most_strange=STRANGE - 1) or _stacks(body, count, left, kinds, most_strange=STRANGE)
     return _shared_out(lines, next(iter(stacks)), count) if len(stacks) == 1 else None
 
 
-def _after(way: _Way, line: Line, left: dict[str, int], kinds: dict[str, Kind]) -> list[_Way]:
+def _stacks(body: Sequence[Line], count: int, left: dict[str, int], kinds: dict[str, Kind], most_strange: int) -> set[tuple[str, ...]]:
+    """The stacks of which `count` copies may give these lines; none where too many ways are open. most_strange: the highest cost of a
+    step from a source line to the next frame (reach.py)."""
+    length = len(body) // count
+    ways: set[_Way] = {((), (0,) * count)}
+    for line in body:
+        ways = {after for way in ways for after in _after(way, line, left, kinds, most_strange)}
+        if not ways or len(ways) > MOST_WAYS:
+            return set()
+    return {stack for stack, places in ways if all(place == length for place in places)}
+
+
+def _after(way: _Way, line: Line, left: dict[str, int], kinds: dict[str, Kind], most_strange: int) -> list[_Way]:
     """What the way becomes when some copy goes on with the line: one that lags behind, or one that shows what comes next."""
     stack, places = way
     found: list[_Way] = []
@@ -67,7 +74,7 @@ def _after(way: _Way, line: Line, left: dict[str, int], kinds: dict[str, Kind]) 
         if place < len(stack):
             if stack[place] == line.text:
                 found.append((stack, _moved(places, place)))
-        elif stack.count(line.text) < left[line.text] and _follows(stack, line, kinds):
+        elif stack.count(line.text) < left[line.text] and _follows(stack, line, kinds, most_strange):
             found.append(((*stack, line.text), _moved(places, place)))
     return found
 
@@ -78,11 +85,11 @@ def _moved(places: tuple[int, ...], place: int) -> tuple[int, ...]:
     return tuple(sorted(moved))
 
 
-def _follows(stack: tuple[str, ...], line: Line, kinds: dict[str, Kind]) -> bool:
+def _follows(stack: tuple[str, ...], line: Line, kinds: dict[str, Kind], most_strange: int) -> bool:
     """True where a stack that ends like this may go on with the line."""
     last = kinds[stack[-1]] if stack else Kind.HEAD
     if line.kind is Kind.FRAME:
-        return last is Kind.HEAD or (last is Kind.CODE and reach(stack[-1], frame_function(line.text)) < STRANGE)
+        return last is Kind.HEAD or (last is Kind.CODE and reach(stack[-1], frame_function(line.text)) <= most_strange)
     if line.kind is Kind.CODE:
         known = next((stack[n + 1] for n in range(len(stack) - 1) if stack[n] == stack[-1]), None)
         return last is Kind.FRAME and known in (None, line.text)
