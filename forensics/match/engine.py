@@ -27,6 +27,8 @@ from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
 
 #: so many quotations stand in a finding; all places stand in `spans`
 MOST_EVIDENCE = 8
+#: of these the last so many events
+_LAST_EVENTS = 3
 MOST_SPANS = 500
 #: so many events are looked at by rules
 MOST_EVENTS = 2000
@@ -138,6 +140,8 @@ class Matcher:
     def finding(self, one: Signature, hits: Sequence[Hit]) -> Finding:
         """All hits of a signature as one finding; the words are those of the first."""
         first, context = hits[0], self.context(hits[0].subject, hits[0].captures)
+        # of very many the last ones, too: what ended the job stands there
+        ends = hits if len(hits) <= MOST_SPANS else [*hits[: MOST_SPANS // 2], *hits[-(MOST_SPANS // 2) :]]
         ranks = _unique_ranks(hit.subject.rank for hit in hits)
         words = {
             "component": (context.component or "").replace("_", " "),
@@ -157,7 +161,7 @@ class Matcher:
             title=say(one.title),
             explanation=say(one.why),
             confidence=Confidence(one.confidence),
-            evidence=tuple(self._evidence(one, hit, say(one.title)) for hit in hits[:MOST_EVIDENCE]),
+            evidence=tuple(self._evidence(one, hit, say(one.title)) for hit in _shown(hits)),
             domain=one.domain,
             ranks=ranks,
             fixes=fixes_of(one, context, self.facts, say),
@@ -167,8 +171,8 @@ class Matcher:
             captures=dict(first.captures),
             count=self._count(hits),
             specificity=one.specificity,
-            spans=tuple(hit.subject.span for hit in hits[:MOST_SPANS]),
-            events=tuple(hit.subject.event for hit in hits[:MOST_SPANS] if hit.subject.event is not None),
+            spans=tuple(hit.subject.span for hit in ends),
+            events=tuple(hit.subject.event for hit in ends if hit.subject.event is not None),
             own=not one.trusted,
         )
 
@@ -190,6 +194,14 @@ class Matcher:
         wanted = (*one.literals, *one.any_literals)
         stream = hit.subject.stream if hit.subject.event is not None else ""
         return evidence(self.subjects, hit.subject.span, wanted, shows, stream)
+
+
+def _shown(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """The hits that are quoted: of very many the first, and the last events, since what ended the job may be one of them."""
+    if len(hits) <= MOST_EVIDENCE:
+        return hits
+    first = hits[: MOST_EVIDENCE - _LAST_EVENTS]
+    return [*first, *[hit for hit in hits[len(first) :] if hit.subject.event is not None][-_LAST_EVENTS:]]
 
 
 def _is_type(pattern: str, name: str, trusted: bool) -> bool:

@@ -35,6 +35,8 @@ _DEVICE_PHRASES = (
     "invalid device function",
     "hardware exception",
 )
+#: a device error and its traceback are no further apart, by the log's clock
+_LATEST_S = 7_200
 #: how far below the runtime's own line its caller's traceback can stand
 _RAISED_WITHIN = 400
 #: signals that end a process by a fault of its own, and how far below its dump they are told, in lines
@@ -93,6 +95,11 @@ def _phrase(sighting: Sighting) -> str | None:
     return next((phrase for phrase in _DEVICE_PHRASES if phrase in text), None)
 
 
+def _apart(one: float | None, other: float | None) -> bool:
+    """Too long between them for one failure: no watchdog reports an error so late."""
+    return one is not None and other is not None and abs(one - other) > _LATEST_S
+
+
 def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
     """The same device error printed by the watchdog, by `terminate` and by the traceback of one process."""
     gone: set[int] = set()
@@ -104,7 +111,9 @@ def join_device_errors(seen: list[Sighting]) -> list[Sighting]:
         phrase = _phrase(sighting) if sighting.kind == "native" and sighting.role is None else None
         if phrase is None:
             continue
-        homes = [s for s in near[phrase].around(sighting.place, _MOST) if same_process(s, sighting)]
+        homes = [
+            s for s in near[phrase].around(sighting.place, _MOST) if same_process(s, sighting) and not _apart(s.time, sighting.time)
+        ]
         exact = [s for s in homes if s.rank is not None and sighting.rank is not None] or (
             homes if len(homes) == 1 or sighting.rank is None else []
         )

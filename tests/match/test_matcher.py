@@ -144,3 +144,12 @@ def test_versions_that_cannot_be_read_decide_nothing() -> None:
     assert satisfies("main", "<1.0") is None
     assert satisfies("1.0", "fresh") is None
     assert satisfies("2.11.0+cu130", ">=2.11,<2.12") is True
+
+
+def test_of_very_many_hits_the_last_events_are_quoted_too() -> None:
+    words = ("pump", "valve", "coil", "mast", "keel", "rope", "sail", "helm", "deck", "hold")
+    noise = "".join(f"[2026-11-29 20:15:20] ERROR {word}: the flux capacitor is full\n[2026-11-29 20:15:20] at sea\n" for word in words)
+    (finding,) = found(noise + TRACEBACK, literals=["flux capacitor is full"])
+    assert len(finding.evidence) == 8
+    assert finding.evidence[0].span.first_line == 1
+    assert finding.evidence[-1].span.last_line == 24

@@ -94,3 +94,16 @@ def test_a_line_that_two_parsers_read_is_one_failure(told: Told) -> None:
     assert [(one.kind, one.count) for one in incident.failures] == [("native", 1)]
     later = told(text + "[2026-11-29 20:15:21 TP0] ERROR request 1 failed: the engine is dead\n")
     assert len(later.failures) == 2  # another line is another failure
+
+
+def test_an_error_of_hours_before_is_not_the_tracebacks(told: Told) -> None:
+    early = "[2026-11-29 02:15:20 TP0] CUDA error: an illegal memory access was encountered at step 7\n"
+    crash = (
+        "[2026-11-29 20:15:20 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "/srv/engine/scheduler.py", line 68, in run_scheduler_process\n    scheduler.event_loop_overlap()\n'
+        "RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    )
+    apart = told(early + crash)
+    assert [(one.kind, one.count) for one in apart.failures] == [("native", 1), ("python", 1)]
+    together = told(early.replace("02:15:20", "20:14:50") + crash)
+    assert [(one.kind, one.count) for one in together.failures] == [("python", 1)]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from forensics.ingest import from_text
 from forensics.model import Event, EventKind
 from forensics.parse import python
+from forensics.parse.python.alike import one_stack
 from forensics.parse.python.colors import Line
 from forensics.parse.python.shapes import kind_of
 from forensics.parse.python.weave import untangle
@@ -203,3 +204,25 @@ def test_headers_with_ranks_are_not_guessed() -> None:
     assert len(events) == 2
     assert all(e.rank is None for e in events)
     assert {frames for e in events for frames in frames_of(e)} == {first.frames, second.frames}
+
+
+def test_alike_tracebacks_through_a_decorator_are_told_by_the_order_of_their_lines() -> None:
+    """What a decorator calls has another name than the source line above it shows."""
+    stack = [
+        '  File "/srv/run.py", line 7, in main',
+        "    serve(batch)",
+        '  File "/srv/loop.py", line 12, in overlap',
+        "    result = self.run_batch(batch)",
+        '  File "/srv/worker.py", line 164, in forward_batch_generation',
+        "    logits = self.model.forward(batch)",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+    ]
+    lines = ["Traceback (most recent call last):"] * 4
+    for shift in range(len(stack) * 4):  # each copy is two lines behind the one before it
+        lines += [stack[shift - 2 * copy] for copy in range(4) if 0 <= shift - 2 * copy < len(stack)]
+    result = untangle([Line(n, kind_of(line), line) for n, line in enumerate(lines)])
+    assert result.alike == 4
+    assert [[lines[at] for at in strand.lines[1:]] for strand in result.strands] == [stack] * 4
+    # two copies that cannot have gone the same way
+    crossed = [*lines[:2], *stack[:4], *stack[2:4], *stack[:2], stack[6], stack[6]]
+    assert one_stack([Line(n, kind_of(line), line) for n, line in enumerate(crossed)]) is None
