@@ -147,9 +147,7 @@ def test_versions_that_cannot_be_read_decide_nothing() -> None:
 
 
 def test_of_very_many_hits_the_last_events_are_quoted_too() -> None:
-    words = ("pump", "valve", "coil", "mast", "keel", "rope", "sail", "helm", "deck", "hold")
-    noise = "".join(f"[2026-11-29 20:15:20] ERROR {word}: the flux capacitor is full\n[2026-11-29 20:15:20] at sea\n" for word in words)
-    (finding,) = found(noise + TRACEBACK, literals=["flux capacitor is full"])
-    assert len(finding.evidence) == 8
-    assert finding.evidence[0].span.first_line == 1
-    assert finding.evidence[-1].span.last_line == 24
+    (finding,) = found((TRACEBACK + "at sea\n") * 12, literals=["flux capacitor is full"])
+    assert [one.span.last_line for one in finding.evidence] == [4, 9, 14, 19, 24, 49, 54, 59]
+    (fewer,) = found((TRACEBACK + "at sea\n") * 8, literals=["flux capacitor is full"])
+    assert [one.span.last_line for one in fewer.evidence] == [4, 9, 14, 19, 24, 29, 34, 39]
