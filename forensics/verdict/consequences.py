@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from forensics.callpath import owner_of
+from forensics.callpath import is_plumbing, owner_of
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_table
@@ -114,8 +114,7 @@ def caller_of(seen: Sighting) -> Owner | None:
     that has one."""
     for frames in (seen.frames, *(link.frames for link in seen.chain)):
         for frame in reversed(frames):
-            owner = owner_of(frame)
-            if owner is not Owner.RUNTIME:
+            if not is_plumbing(frame) and (owner := owner_of(frame)) is not Owner.RUNTIME:
                 return owner
     return None
 

@@ -5,12 +5,12 @@ rank 2, 3 "Watchdog caught collective operation timeout: … BARRIER" · rank 0 
 
 A watchdog reports minutes after its peer had gone, and the peer's words may stand in another file, or below it in a buffered one. So
 their order says little; what counts is that the rank itself reports no time-out, and that its failure is none that a broken
-connection or the end of the job explains. A kill or a fault that only its starter tells must have come before.
+connection or the end of the job explains. A kill that only its starter tells must have come before, for starters kill, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from forensics.model.source import Rank
 from forensics.verdict.fold import Group
@@ -18,7 +18,7 @@ from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting
 
 #: how a process ends that nobody asked to; an abort is the watchdog's own
-_ENDS = frozenset(("SIGKILL", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"))
+_FAULTS = frozenset(("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"))
 _MOST = 512
 
 
@@ -31,7 +31,9 @@ def of_the_missing(free: Sequence[Group], culprit: Rank | None, order: Order, co
         return None
     begin = min(order.key(m.span, m.time)[:2] for m in waited)
     told = min((m.time for m in waited if m.time is not None), default=None)
-    places = {m.span.source for m in waited}
+    places: dict[int, int] = {}
+    for member in waited:
+        places[member.span.source] = min(member.span.first_line, places.get(member.span.source, member.span.first_line))
     for group in free:
         if group.first.kind == "collective_timeout" or group in communicates:
             continue
@@ -46,12 +48,18 @@ def of_the_missing(free: Sequence[Group], culprit: Rank | None, order: Order, co
     return None
 
 
-def _before(seen: Sighting, begin: tuple[int, float], told: float | None, places: set[int], order: Order) -> bool:
-    """True where a failure may have come before the time-outs. begin: when they came, in the input's order; told: on their clock."""
+def _before(seen: Sighting, begin: tuple[int, float], told: float | None, places: Mapping[int, int], order: Order) -> bool:
+    """True where a failure may have come before the time-outs. begin: when they came, in the input's order; told: on their clock;
+    places: source -> the first of their lines."""
+    line = places.get(seen.span.source)
+    key = order.key(seen.span, seen.time)[:2]
+    earlier = key < begin or (seen.time is None and line is not None and seen.span.first_line < line)
     if seen.kind == "exit":
-        return seen.type in _ENDS and order.key(seen.span, seen.time)[:2] < begin
+        if seen.type in _FAULTS and seen.time is None:
+            return True  # a starter kills what is left over, but it does not make it fault
+        return seen.type in (*_FAULTS, "SIGKILL") and earlier
     if seen.weight < 3 and not seen.typed:
         return False
     if seen.time is not None and told is not None:
         return seen.time <= told
-    return seen.span.source in places or order.key(seen.span, seen.time)[:2] <= begin
+    return earlier or line is not None or key == begin

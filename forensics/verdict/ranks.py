@@ -15,7 +15,7 @@ from forensics.model.verdict import CausalRole, RankRow, Status
 from forensics.verdict.fold import Group
 from forensics.verdict.hang import Hang
 from forensics.verdict.roles import Cast
-from forensics.verdict.sighting import Sighting
+from forensics.verdict.sighting import Sighting, signal_of
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
 _SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b")
@@ -135,7 +135,8 @@ def whose(
     lines: Sequence[LogLine],
 ) -> Rank | None:
     """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, a message
-    that names one rank, the launcher's word, srun's first ended task, and last the only rank that any line names."""
+    that names one rank, the only process that the same signal ended, the launcher's word, srun's first ended task, and last the
+    only rank that any line names."""
     if first.rank is not None and first.rank.number is not None:
         return first.rank
     if _from_outside(first):
@@ -163,6 +164,9 @@ def whose(
     mine = [r for r in named if own is not None and own.pid is not None and r.pid == own.pid]
     if mine:
         return mine[0]
+    by_signal = {e.rank.key: e.rank for e in events if e.rank is not None and first.kind == "fatal_signal" and _ended_by(e, first.type)}
+    if by_signal and own is None:  # of several nobody says which one spoke
+        return next(iter(by_signal.values())) if len(by_signal) == 1 else None
     keys = {r.key for r in named}
     if named and (len(keys) == 1 or first.kind == "exit"):
         return named[0]
@@ -178,6 +182,12 @@ def whose(
             number = told.pop()
             return Rank(f"rank {number}", number)
     return own
+
+
+def _ended_by(event: Event, signal: str | None) -> bool:
+    """True where a launcher says that the signal ended a process."""
+    exit_ = event.fields.get("exit") if event.kind is EventKind.PROCESS_EXIT else None
+    return isinstance(exit_, ProcessExit) and signal is not None and signal in (exit_.signal, signal_of(exit_.code))
 
 
 def _first_task(first: Sighting, events: Sequence[Event]) -> Rank | None:

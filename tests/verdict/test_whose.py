@@ -30,3 +30,14 @@ def test_a_kill_on_one_node_is_not_blamed_on_the_only_rank_of_another(told: Told
     assert verdict.category is Category.OOM_HOST
     assert verdict.signature == "launcher.ray-memory-monitor"
     assert verdict.rank is None
+
+
+FAULT = "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f81a0b12345 (most recent call first):\n  File \"/j/data.py\", line 31 in read\n"
+
+
+def test_a_fault_is_that_of_the_only_task_that_the_signal_ended(told: Told) -> None:
+    ends = "srun: error: n2: task 9: Exited with exit code 1\nsrun: error: n4: task 21: Segmentation fault (core dumped)\nsrun: error: n1: task 4: Exited with exit code 1\n"
+    incident = told("step 1 loss 2.0\n" + FAULT + ends)
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 21
+    two = ends + "srun: error: n4: task 22: Segmentation fault (core dumped)\n"
+    assert told("step 1 loss 2.0\n" + FAULT + two).verdict.rank is None
