@@ -218,3 +218,18 @@ def test_a_signal_to_torchs_agent_is_no_ranks_failure(told: Told) -> None:
     assert incident.primary is not None and incident.primary.phase is None and incident.facts.engine != "tensorflow"
     own = told("".join(f"[rank0]: {line}\n" for line in _raised().splitlines()))
     assert own.verdict.rank is not None and own.verdict.rank.number == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "category"),
+    [
+        (
+            '  File "/usr/lib/python3.11/urllib/request.py", line 1351, in do_open\n    raise URLError(err)\n',
+            Category.MODEL_LOAD,
+        ),
+        ('  File "/home/me/metrics.py", line 13, in push\n    self.sock.connect(address)\n', Category.USER_CODE),
+    ],
+)
+def test_a_download_without_a_network(told: Told, frame: str, category: Category) -> None:
+    text = 'Traceback (most recent call last):\n  File "/home/me/main.py", line 7, in main\n    load()\n' + frame
+    assert told(text + "OSError: [Errno 101] Network is unreachable\n").verdict.category is category
