@@ -29,6 +29,8 @@ _PROBES = frozenset(
 )
 #: bugs, which a handler may have as well as any other code
 _BUGS = frozenset(("AttributeError", "NameError", "UnboundLocalError", "TypeError"))
+#: what only hands an exception on from another process says
+_PASSED_ON = ("Caught ", "ray::", "\n-- Process ", "-- Process ")
 #: how many calls a probe takes at most; an import takes as many as it likes
 _NEAR = 3
 _QUOTED = 4
@@ -51,6 +53,7 @@ def told_by(chain: Sequence[RaisedException], root_type: str | None, root_messag
     for inner, outer in pairwise(chain):
         if inner.type == root_type and inner.message.startswith(root_message[:60]):
             said = outer.link in ("context", "cause") and len(outer.message) > len(inner.message) and _name(outer.type) not in _BUGS
+            said = said and not outer.message.startswith(_PASSED_ON) and not _name(outer.type).startswith("RayTaskError")
             return (outer.type, outer.message) if said else None
     return None
 

@@ -34,11 +34,13 @@ from forensics.verdict.sighting import exits as known_exits
 _MOST = 6
 #: one step that sets a variable is enough
 _ASSIGNMENT = pattern_of(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
-_AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node)")
+_AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node|HW Exception by GPU node|amdgpu: )")
 
 
 _TPU = pattern_of(r"\bTPU\b|memory space (?:hbm|[sv]mem)|Attempting to (?:allocate|reserve) .{1,60}That was not possible|\blibtpu\b")
 _COORDINATION = pattern_of(r"coordination service|JAX distributed service|stopped sending heartbeats|/task:\d{1,6} heartbeat timeout")
+#: what a signature knows of the device that it speaks of
+_OF_RULE = {"rocm.": "amd", "jax.tpu": "tpu", "ascend.": "npu", "launcher.slurm-node": "node", "launcher.mpi-daemon": "node"}
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
 
@@ -117,7 +119,8 @@ def verdict_of(
     """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run;
     proof: of a hang."""
     finding = judgement.finding
-    advice = _advice_for(judgement.category, _settings(primary, facts, outside))
+    of_rule = [kind for start, kind in _OF_RULE.items() if finding is not None and finding.id.startswith(start)]
+    advice = _advice_for(judgement.category, [*_settings(primary, facts, outside), *of_rule])
     title = _title(primary, judgement, hang)
     sentences = [
         finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))

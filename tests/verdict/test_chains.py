@@ -102,3 +102,13 @@ def test_the_title_says_what_a_failed_look_up_means(told: Told) -> None:
         assert "unknown scheduler 'cosine_x'" in told(handled + link + then).verdict.title
     handled, then, *_ = CASES["a bug of the handler after a look-up"]
     assert "KeyError: 'w'" in told(handled + HANDLING + then).verdict.title
+
+
+def test_what_hands_an_exception_on_does_not_tell_it(told: Told) -> None:
+    inner = 'Traceback (most recent call last):\n  File "/home/me/data.py", line 35, in __getitem__\n    return self.rows[i]\nIndexError: list index out of range\n'
+    outer = (
+        'Traceback (most recent call last):\n  File "/home/me/train.py", line 9, in main\n    batch = next(rows)\n'
+        "IndexError: Caught IndexError in DataLoader worker process 25.\nOriginal "
+    )
+    incident = told(outer + inner)
+    assert "list index out of range" in incident.verdict.title and "Caught" not in incident.verdict.title
