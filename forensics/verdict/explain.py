@@ -40,7 +40,8 @@ _AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access faul
 _TPU = pattern_of(r"\bTPU\b|memory space (?:hbm|[sv]mem)|Attempting to (?:allocate|reserve) .{1,60}That was not possible|\blibtpu\b")
 _COORDINATION = pattern_of(r"coordination service|JAX distributed service|stopped sending heartbeats|/task:\d{1,6} heartbeat timeout")
 #: what a signature knows of the device that it speaks of
-_OF_RULE = {"rocm.": "amd", "jax.tpu": "tpu", "ascend.": "npu", "launcher.slurm-node": "node", "launcher.mpi-daemon": "node"}
+_OF_RULE = {"rocm.": "amd", "jax.tpu": "tpu", "ascend.": "npu", "gaudi.": "hpu"}
+_OF_RULE |= {"launcher.slurm-node": "node", "launcher.mpi-daemon": "node"}
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
 
@@ -82,6 +83,8 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
         kinds.append("coordination")
     if "died unexpectedly" in said:
         kinds.append("vanished")
+    if "died unexpectedly before finishing this task" in said:  # an actor of Ray
+        kinds.append("node" if "node has died" in said else "actor")
     if "probe, will be restarted" in said:
         kinds.append("probe")
     if primary.frames and primary.type and not outside:

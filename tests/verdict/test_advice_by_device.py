@@ -83,3 +83,40 @@ def test_hardware_is_looked_at_with_its_own_tools(told: Told, line: str, foreign
     assert verdict.category is Category.DRIVER_OR_HARDWARE
     words = " ".join((*verdict.next_steps, *verdict.settled_by))
     assert own in words and not any(word in words for word in foreign)
+
+
+@pytest.mark.parametrize(
+    ("line", "foreign", "own"),
+    [
+        ("XlaRuntimeError: INTERNAL: during context [pre-optimization]: channel 7 has two sends\n", "nvcc", "xla_dump_to"),
+        ("RuntimeError: Graph compile failed. synStatus=synStatus 26 [Generic failure].\n", "nvcc", "HABANA_LOGS"),
+        ("RuntimeError: Error building extension 'fused_op'\n", "HABANA_LOGS", "nvcc"),
+        ("EJ0001: 2026-11-29-11:57:54.167.645 Failed to initialize the HCCP process. Reason: Maybe the last training process is running.\n", "NCCL_", "plog"),
+        ("RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64\n", "NCCL_", "plog"),
+    ],
+)  # fmt: skip
+def test_compilers_and_libraries_are_asked_for_their_own_logs(told: Told, line: str, foreign: str, own: str) -> None:
+    verdict = told(line if "Error: " in line else f"RuntimeError: HCCL error in: x.cpp:64\n{line}").verdict
+    words = " ".join((*verdict.next_steps, *verdict.settled_by))
+    assert own in words and foreign not in words
+
+
+def _died(reason: str) -> str:
+    return (
+        'Traceback (most recent call last):\n  File "/home/me/main.py", line 7, in main\n    ray.get(refs)\n'
+        "ray.exceptions.RayTaskError(ActorDiedError): ray::Runner.run() (pid=18, ip=10.0.0.7)\n"
+        '  File "/home/me/runner.py", line 9, in run\n    ray.get(workers)\n'
+        "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n\tclass_name: Worker\n"
+        + reason
+    )
+
+
+def test_an_actor_that_died_is_looked_for_where_ray_keeps_its_words(told: Told) -> None:
+    worker = told(
+        _died("The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR\n")
+    ).verdict
+    assert "worker-*-PID.err" in " ".join(worker.next_steps) and "outside this log" in worker.explanation
+    node = told(_died("The actor is dead because its node has died. Node Id: 71\n")).verdict
+    assert "gcs_server.out" in " ".join(node.next_steps)
+    vanished = told("RuntimeError: a worker died unexpectedly\n").verdict
+    assert "ray" not in " ".join(vanished.next_steps)
