@@ -56,7 +56,7 @@ class Retainer:
     def __init__(
         self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False, common: dict[int, int] | None = None
     ) -> None:
-        self._windows, self._heads, self._is_frame = wants.windows, wants.heads, wants.is_frame
+        self._windows, self._heads, self._rests, self._is_frame = wants.windows, wants.heads, wants.rests, wants.is_frame
         self._budget, self._line_cap, self._is_piece, self._common = budget, line_cap, is_piece, common
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
         self.fold = Fold()
@@ -97,7 +97,7 @@ class Retainer:
                 stop = cut
             size = stop - start
             text = bytes(buf[start:stop] if size < COMPARED else buf[start : start + COMPARED])
-            if size > _LONG and position - start > _DEEP and stop - position > 2:
+            if size > _LONG and position - start > _DEEP and not self._ends_line(buf, base, stop, hits, index):
                 text = b"quoted: " + self._heads[which]  # amid a long text (a request, a dump)
             template = hash(text.translate(None, DIGITS))
             seen = counts.get(template, 0) + 1
@@ -115,7 +115,7 @@ class Retainer:
                 continue
             is_known = seen > COPIES and (
                 (seen > _FLOOD and seen & _FLOOD_MASK != 0)
-                or not fold.is_new(template, text, bytes(buf[position : position + 24]))
+                or not fold.is_new(template, text, self._behind(buf, position, which))
             )
             if after < _BLOCK_LINES:
                 if is_known:
@@ -163,6 +163,24 @@ class Retainer:
             self._keep(buf, low, cut, start, number, before, after, self._kept_of[last])
         self._drop(buf, cut, dropped, place)
         return cut, place.of(cut)
+
+    def _end_of(self, buf: bytearray, position: int, which: int) -> int:
+        """The end of the literal whose head ends at `position`; of the head where no literal goes on there."""
+        return position + next((len(rest) for rest in self._rests[which] if buf.startswith(rest, position)), 0)
+
+    def _behind(self, buf: bytearray, position: int, which: int) -> bytes:
+        """The first bytes behind a literal: a device, an error code."""
+        end = self._end_of(buf, position, which)
+        return bytes(buf[end : end + 24])
+
+    def _ends_line(self, buf: bytearray, base: int, stop: int, hits: list[tuple[int, int]], index: int) -> bool:
+        """Whether a literal of the line that ends at `stop` stands at its end; `index` is the line's first hit."""
+        last = index
+        while last + 1 < len(hits) and base + hits[last + 1][0] <= stop:
+            last += 1
+        # heads lie in the order of their ends, the literals they begin need not: a few are looked at
+        nearest = hits[max(index, last - 7) : last + 1]
+        return any(stop - self._end_of(buf, base + end, which) <= 2 for end, which in nearest)
 
     def _reach_of(
         self, hits: list[tuple[int, int]], index: int, base: int, stop: int, text: bytes

@@ -21,9 +21,10 @@ _MOST_BEFORE, _MOST_AFTER = 200, 400
 
 class Wants:
     """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds; literals: per head those that begin
-    with it; windows: per head the lines kept before and after; most_*: of any; is_frame: the head stands in each frame of a stack."""
+    with it; rests: per head what stands behind it in them, longest first; windows: per head the lines kept before and after; most_*:
+    of any; is_frame: the head stands in each frame of a stack."""
 
-    __slots__ = ("_engine", "_kind", "_light", "heads", "is_frame", "literals", "most_after", "most_before", "windows")
+    __slots__ = ("_engine", "_kind", "_light", "heads", "is_frame", "literals", "most_after", "most_before", "rests", "windows")
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
@@ -39,6 +40,9 @@ class Wants:
                 )
         self.heads = sorted(wanted)
         self.literals = [sorted(literals[head]) for head in self.heads]
+        self.rests = [
+            sorted((one[len(head) :] for one in literals[head] if one != head), key=len, reverse=True) for head in self.heads
+        ]
         self.windows = [wanted[head] for head in self.heads]
         self.most_before = max((before for before, _ in self.windows), default=0)
         self.most_after = max((after for _, after in self.windows), default=0)

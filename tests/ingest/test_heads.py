@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forensics.ingest import ReadOptions, read
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.heads import SHORTEST, head_of
 from forensics.ingest.marks import marks_of
@@ -47,3 +48,34 @@ def test_a_head_alone_is_no_mark() -> None:
     wants = Wants([Anchor(whole), Anchor(other), Anchor(b"device")])
     lines = [_line(1, "no kernel image is available for execution by hand"), _line(2, f"x {whole.decode()}"), _line(3, other.decode())]
     assert marks_of(lines, wants) == {whole: [1], other: [2], b"device": [1]}
+
+
+TRACE = Anchor(b"Traceback (most recent call last)", 1, 30)
+ENDS = ReadOptions(whole_below=0, edge_lines=0)
+
+
+def _kept(text: str, *anchors: Anchor) -> list[str]:
+    return [line.text for line in read([text.encode()], anchors, ENDS).lines]
+
+
+@pytest.mark.parametrize("earlier", ["", "no kernel image is available for execution here, "])
+def test_what_ends_a_long_line_is_no_quotation_although_its_head_does_not_end_it(earlier: str) -> None:
+    """A header glued to progress bars, or behind a long message."""
+    stack = "".join(f"  frame {number}\n" for number in range(8))
+    calm = "calm\n" * 50
+    anchors = (TRACE, Anchor(b"no kernel image is available for execution"))
+    kept = _kept(f"{calm}{'step of many ' * 30}{earlier}Traceback (most recent call last):\n{stack}{calm}", *anchors)
+    assert [text.strip() for text in kept if "frame" in text] == [f"frame {number}" for number in range(8)]
+    quoted = _kept(f"{calm}{'step of many ' * 30}{earlier}Traceback (most recent call last): was his question\n{stack}{calm}", *anchors)
+    assert len(quoted) == 1 and "his question" in quoted[0]
+
+
+def test_what_follows_a_literal_tells_copies_apart_not_what_follows_its_head() -> None:
+    """Copies that differ in a number behind the literal only: four more of them are kept than of copies that are the same."""
+    literal = "Received a dump signal due to a collective timeout of group"
+    assert len(head_of(literal.encode())) + 24 < len(literal)
+    counted = [
+        len([text for text in _kept("".join(f"{literal} {n if differs else 7}\ncalm\n" for n in range(60)), Anchor(literal.encode())) if "dump" in text])
+        for differs in (True, False)
+    ]
+    assert counted[0] == counted[1] + 3
