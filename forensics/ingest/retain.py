@@ -29,6 +29,9 @@ _SAFE = 8 * 1024
 _WIDE, _NARROW = 4, (1, 2)
 #: a window of so many lines after the hit is a block, whose body is compared, too
 _BLOCK_LINES = 20
+#: heads of blocks that stand so many lines below each other belong to as many writers whose lines are woven: what follows is kept whole, so
+#: many lines for each of them, and of so many such crashes
+_NEXT_HEAD, _WOVEN_LINES, _CRASHES = 3, 100, 2
 #: a block that is not complete yet waits for the next bytes, up to this size
 _DEFERRED = 512 * 1024
 #: inputs that say the same: so many keep what stands around it, too
@@ -68,6 +71,8 @@ class Retainer:
         self._end_line = 0  # the line after the last one kept
         self._end_at = -1  # its offset in the buffer, -1 where it is not there
         self._owed = 0  # lines below this number are kept as they come
+        self._is_head = [after >= _BLOCK_LINES and not frame for (_, after), frame in zip(wants.windows, wants.is_frame, strict=True)]
+        self._crashes_left = _CRASHES
         self._kept_of = [0] * len(wants.windows)
         self._reach: dict[int, tuple[int, int, int]] = {}  # template -> what its literals ask for together
 
@@ -86,6 +91,7 @@ class Retainer:
         place = _Place(buf, base, line)
         known_until, known_line = base, line  # what lies before it was compared, and is known
         dropped: dict[int, tuple[int, int, int]] = {}
+        heads, head_end = 0, base
         stop = base - 1
         for index, (end, which) in enumerate(hits):
             position = base + end
@@ -111,6 +117,17 @@ class Retainer:
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
+            if self._is_head[which]:
+                heads = heads + 1 if heads and buf.count(b"\n", head_end, start) <= _NEXT_HEAD else 1
+                head_end = stop
+                if heads == COPIES:
+                    self._crashes_left -= 1
+                if heads >= COPIES and self._crashes_left >= 0:
+                    number = place.of(start)
+                    fold.keep(template, number)
+                    self._kept_of[last] += 1
+                    self._keep(buf, low, cut, start, number, before, heads * _WOVEN_LINES, self._kept_of[last])
+                    continue
             if seen > _FLOOD and seen & _FLOOD_MASK and after < _BLOCK_LINES:
                 continue
             is_known = seen > COPIES and (

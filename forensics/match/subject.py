@@ -157,10 +157,12 @@ class Subjects:
     def _code_lines(self) -> frozenset[int]:
         """Indented lines inside tracebacks: frames, code, carets."""
         found: set[int] = set()
+        seen = -1  # events come by their first lines; woven ones share most of their lines
         for event in self.events:
             if event.kind in (EventKind.PYTHON, EventKind.STACK) and event.span.last_line > event.span.first_line:
                 first, last = self._around(event.span, 0)
-                found.update(i for i in range(first, last) if self.intake.lines[i].text[:2] == "  ")
+                found.update(i for i in range(max(first, seen), last) if self.intake.lines[i].text[:2] == "  ")
+                seen = max(seen, last)
         return frozenset(found)
 
 

@@ -173,3 +173,17 @@ def test_one_healthy_line_costs_no_python(monkeypatch: pytest.MonkeyPatch) -> No
         read([(healthy * times).encode()], [Anchor(b"never there")], ReadOptions(whole_below=0))
         counts.append(made_lines)
     assert counts[1] <= counts[0] + 2
+
+
+@pytest.mark.parametrize("ranks", [20, 300])
+def test_a_woven_crash_of_many_ranks_is_kept_whole(ranks: int) -> None:
+    """Alike lines of as many ranks: none of them repeats another, since each belongs to a stack of its own."""
+    calm = [f"[2026-11-29 20:15:20 TP{n % ranks}] Decode batch. #running-req: {n}" for n in range(4_000)]
+    heads = [f"[2026-11-29 20:15:21 TP{rank}] Scheduler hit an exception: Traceback (most recent call last):" for rank in range(ranks)]
+    frames = ['  File "/srv/a.py", line 7, in run', "    self.step()", '  File "/srv/b.py", line 9, in step', "    boom()"]
+    text = "\n".join([*calm, *heads, *(frame for frame in frames for _ in range(ranks)), *["RuntimeError: boom"] * ranks, *calm])
+    anchors = [Anchor(b"Traceback (most recent call last):", 0, 40), Anchor(b'", line ', 2, 40)]
+    intake = read([text.encode()], anchors, ReadOptions(whole_below=0, edge_lines=10))
+    kept = {line.number for line in intake.lines}
+    assert kept >= set(range(4_001, 4_001 + 6 * ranks))
+    assert len(kept) < 6 * ranks + 100 * ranks + 500

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from forensics.parse.python.colors import Line
 from forensics.parse.python.reach import STRANGE, reach
@@ -23,7 +24,10 @@ MOST_WAYS = 400
 #: a stack that runs through the same lines again must have so many different frames: few lines can be ordered in two ways
 LEAST_FRAMES = 8
 
-#: (the stack as far as known, how many copies stand after how many of its lines)
+#: more lines take seconds
+MOST_LINES = 60_000
+
+#: (the stack as far as known, how many copies stand behind its first line, its second, …; the first number: before all of it)
 _Way = tuple[tuple[str, ...], tuple[int, ...]]
 
 
@@ -40,7 +44,7 @@ def one_stack(lines: Sequence[Line]) -> list[list[int]] | None:
     """The lines (Line.at) of each copy, headers first, where just one stack explains the window. Copies are told apart only by
     their order, which is arbitrary."""
     count = copies(lines)
-    if not count:
+    if not count or len(lines) > MOST_LINES:
         return None
     kinds = {line.text: line.kind for line in lines}
     different = sum(kind is Kind.FRAME for kind in kinds.values())
@@ -58,31 +62,24 @@ def _stacks(body: Sequence[Line], count: int, left: dict[str, int], kinds: dict[
     """The stacks of which `count` copies may give these lines; none where too many ways are open. most_strange: the highest cost of a
     step from a source line to the next frame (reach.py)."""
     length = len(body) // count
-    ways: set[_Way] = {((), (0,) * count)}
+    ways: set[_Way] = {((), (count,))}
     for line in body:
         ways = {after for way in ways for after in _after(way, line, left, kinds, most_strange)}
         if not ways or len(ways) > MOST_WAYS:
             return set()
-    return {stack for stack, places in ways if all(place == length for place in places)}
+    return {stack for stack, places in ways if len(stack) == length and places[-1] == count}
 
 
 def _after(way: _Way, line: Line, left: dict[str, int], kinds: dict[str, Kind], most_strange: int) -> list[_Way]:
     """What the way becomes when some copy goes on with the line: one that lags behind, or one that shows what comes next."""
     stack, places = way
     found: list[_Way] = []
-    for place in set(places):
-        if place < len(stack):
-            if stack[place] == line.text:
-                found.append((stack, _moved(places, place)))
-        elif stack.count(line.text) < left[line.text] and _follows(stack, line, kinds, most_strange):
-            found.append(((*stack, line.text), _moved(places, place)))
+    for place, said in enumerate(stack):
+        if said == line.text and places[place]:
+            found.append((stack, (*places[:place], places[place] - 1, places[place + 1] + 1, *places[place + 2 :])))
+    if places[-1] and stack.count(line.text) < left[line.text] and _follows(stack, line, kinds, most_strange):
+        found.append(((*stack, line.text), (*places[:-1], places[-1] - 1, 1)))
     return found
-
-
-def _moved(places: tuple[int, ...], place: int) -> tuple[int, ...]:
-    moved = list(places)
-    moved[moved.index(place)] += 1
-    return tuple(sorted(moved))
 
 
 def _follows(stack: tuple[str, ...], line: Line, kinds: dict[str, Kind], most_strange: int) -> bool:
@@ -97,16 +94,19 @@ def _follows(stack: tuple[str, ...], line: Line, kinds: dict[str, Kind], most_st
 
 
 def _shared_out(lines: Sequence[Line], stack: tuple[str, ...], count: int) -> list[list[int]] | None:
-    """Gives the lines to the copies: the copy that is furthest behind takes a line that both could take."""
+    """Gives the lines to the copies: of those that could take a line the one that is furthest takes it."""
     strands = [[line.at] for line in lines if line.kind is Kind.HEAD]
-    places = [0] * count
+    waiting: list[list[int]] = [list(range(count)), *([] for _ in stack)]  # by how much of the stack they have; heaps
+    where: dict[str, list[int]] = {}
+    for place, said in enumerate(stack):
+        where.setdefault(said, []).append(place)
     for line in lines:
         if line.kind is Kind.HEAD:
             continue
-        fits = [n for n in range(count) if places[n] < len(stack) and stack[places[n]] == line.text]
-        if not fits:
+        place = max((place for place in where.get(line.text, ()) if waiting[place]), default=None)
+        if place is None:
             return None
-        taker = max(fits, key=lambda n: places[n])
+        taker = heappop(waiting[place])
         strands[taker].append(line.at)
-        places[taker] += 1
+        heappush(waiting[place + 1], taker)
     return strands

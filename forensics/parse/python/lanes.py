@@ -11,6 +11,7 @@ A lane is named by the line's own prefix with its times taken out. A header whos
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.unwrap import rejoin
@@ -143,13 +144,16 @@ def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
             item.index = first + n
     lanes: dict[str, Lane] = {}
     unnamed: set[str] = set()  # lanes that so far hold headers of longer prefixes only
+    heads_end = 0
     for n, (prefix, item) in enumerate(items):
         own = prefix
         if item.kind is Kind.HEAD:
             item.above = _announcing(items, n)
             item.asked = _is_request(items, n)
             if prefix:
-                prefix = _body_prefix(items, n, prefix)
+                if n >= heads_end:  # the headers of a great many ranks stand one below the other
+                    heads_end = next((at for at in range(n + 1, len(items)) if items[at][1].kind is not Kind.HEAD), len(items))
+                prefix = _body_prefix(items, n, heads_end, prefix)
         lane = lanes.get(prefix)
         if lane is None:
             lane = lanes[prefix] = Lane(prefix, True)
@@ -235,10 +239,11 @@ def squeezed(line: LogLine, at: int) -> Lane | None:
     return Lane("", True, items)
 
 
-def _body_prefix(items: Sequence[tuple[str, Item]], at: int, prefix: str) -> str:
-    """Which prefix the lines below a header carry: its own, or a leading part of it."""
+def _body_prefix(items: Sequence[tuple[str, Item]], at: int, heads_end: int, prefix: str) -> str:
+    """Which prefix the lines below a header carry: its own, or a leading part of it. heads_end: behind the headers below it."""
     own_seen = False
-    for other, item in items[at + 1 : at + 1 + FIRST_FRAME_WITHIN]:
+    reach = at + 1 + FIRST_FRAME_WITHIN
+    for other, item in chain(items[at + 1 : reach], items[heads_end : heads_end + FIRST_FRAME_WITHIN] if heads_end >= reach else ()):
         if other == prefix:
             if item.kind is Kind.FRAME:
                 return prefix

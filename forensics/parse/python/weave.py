@@ -62,11 +62,12 @@ class Woven:
 def untangle(lines: Sequence[Line], known: Mapping[str, str] | None = None) -> Woven:
     """Shares the lines of a window out. known: code lines by frame line, learnt from tracebacks that were not woven."""
     carets = [line for line in lines if line.kind is Kind.CARET]
-    lines = [line for line in lines if line.kind in _USED][:MOST_LINES]
+    lines = [line for line in lines if line.kind in _USED]
     same = _alike(lines)
     if same is not None:
         _place_carets(same, carets)
         return same
+    lines = lines[:MOST_LINES]
     codes = (_neighbours(lines) if in_bursts(lines) else {}) | dict(known or {})
     steps = _plain(lines, dict(codes))
     if steps is None or any(len(step) > 1 for step in steps):

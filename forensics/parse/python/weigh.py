@@ -23,8 +23,8 @@ SLACK = 1
 UNFINISHED = 2
 #: states kept after a line; more, and nothing is said
 MOST_STATES = 800
-#: states the first, narrow search keeps
-BEAM = 60
+#: states the first, narrow search keeps, and how many mixtures of equally cheap ones it tries
+BEAM, MIXTURES = 60, 3
 #: continuations weighed; more, and nothing is said
 MOST_STEPS = 120_000
 
@@ -39,14 +39,20 @@ def weigh(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | No
     """For each line the tops it may follow (and what the top becomes); None where no way exists or there are too many.
 
     A narrow search finds one good way first: what is worse than that one plus SLACK need not be followed."""
-    rough = _ahead(lines, codes, colors, limit=None)
-    if rough is None:
-        return None
-    if rough.complete:
-        return _believed(rough)
-    bound = min(cost + UNFINISHED * rough.unfinished(state) for state, cost in rough.layers[-1].items())
-    whole = _ahead(lines, codes, colors, limit=bound + SLACK)
-    return _believed(whole) if whole is not None else None
+    best = 1 << 30
+    for mixture in range(MIXTURES):
+        rough = _ahead(lines, codes, colors, limit=None, mixture=mixture)
+        if rough is None:
+            continue
+        if rough.complete:
+            return _believed(rough)
+        bound = min(cost + UNFINISHED * rough.unfinished(state) for state, cost in rough.layers[-1].items())
+        if bound < best:
+            best = bound
+            whole = _ahead(lines, codes, colors, limit=bound + SLACK)
+            if whole is not None:
+                return _believed(whole)
+    return None
 
 
 @draft
@@ -63,8 +69,9 @@ class _Ways:
         return sum(self.tops[top][0] != "E" for top in state[1])
 
 
-def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None, limit: int | None) -> _Ways | None:
-    """All ways up to a cost, or, without a limit, the BEAM cheapest after each line; None where there are none or too many."""
+def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | None, limit: int | None, mixture: int = 0) -> _Ways | None:
+    """All ways up to a cost, or, without a limit, the BEAM cheapest after each line; None where there are none or too many. mixture:
+    which of equally cheap ones stay."""
     ways = _Ways()
     tops = ways.tops
     numbers = {START: 0}
@@ -87,6 +94,7 @@ def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | N
                     new = numbers[step[0]] = len(tops)
                     tops.append(step[0])
                 steps[top] = new, step[1]
+        open_: tuple[int, ...] = ()
         for state, cost in before.items():
             last, open_ = state
             broken_off = not is_head and last != NONE and tops[last][0] != "E"
@@ -107,9 +115,9 @@ def _ahead(lines: Sequence[Line], codes: Mapping[str, str], colors: Coloring | N
                     nxt[key] = total
         if limit is None and len(nxt) > BEAM:
             # of equally cheap ones a mixture: those that came first differ too little from each other
-            nxt = dict(sorted(nxt.items(), key=lambda pair: (pair[1], hash(pair[0])))[:BEAM])
+            nxt = dict(sorted(nxt.items(), key=lambda pair: (pair[1], hash((mixture, pair[0]))))[:BEAM])
             ways.complete = False
-        weighed += len(moves)
+        weighed += len(moves) * (1 + len(open_) // 64)  # a state of a thousand tracebacks takes as much longer to change
         if not nxt or len(nxt) > MOST_STATES or weighed > MOST_STEPS:
             return None
         ways.layers.append(nxt)

@@ -21,8 +21,8 @@ from forensics.parse.python.shapes import Kind, is_native_frame, looks_raised
 if TYPE_CHECKING:
     from forensics.parse.python.weave import Strand, Woven
 
-#: lines a window may have
-LONGEST = 1500
+#: lines a window may have, and as many more for each header in it
+LONGEST, EACH = 1500, 100
 #: how often a lane's lines are read in search of windows, at most
 RESCANS = 8
 #: windows of one lane that are taken apart; what is woven in further ones is only counted
@@ -54,7 +54,9 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool, bool]:
     heads = ends = odd = 0
     before = ""
     at = first
-    for at in range(first, min(first + LONGEST, len(items))):
+    for at in range(first, len(items)):
+        if at - first >= LONGEST + EACH * heads:
+            return at, heads > 1 and ends > 0 and odd > 0, odd > 0
         item = items[at]
         kind, text = item.kind, item.line.text
         if kind is Kind.HEAD:

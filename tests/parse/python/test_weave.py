@@ -226,3 +226,21 @@ def test_alike_tracebacks_through_a_decorator_are_told_by_the_order_of_their_lin
     # two copies that cannot have gone the same way
     crossed = [*lines[:2], *stack[:4], *stack[2:4], *stack[:2], stack[6], stack[6]]
     assert one_stack([Line(n, kind_of(line), line) for n, line in enumerate(crossed)]) is None
+
+
+def test_hundreds_of_ranks_that_fail_alike_are_told_apart_by_their_headers() -> None:
+    """Their headers stand one below the other, farther from the first frame than any other header does."""
+    ranks = 600
+    stack = [
+        '  File "/srv/run.py", line 7, in main',
+        "    serve(batch)",
+        '  File "/srv/loop.py", line 12, in serve',
+        "    step(batch)",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+    ]
+    lines = [f"[2026-11-29 20:15:20 TP{rank}] Scheduler hit an exception: Traceback (most recent call last):" for rank in range(ranks)]
+    lines += [text for _, text in woven([list(stack) for _ in range(ranks)], 7)]
+    events = [event for event in parsed(lines) if event.kind is EventKind.PYTHON]
+    assert len(events) == ranks
+    assert {event.rank.label for event in events if event.rank} == {f"TP{rank}" for rank in range(ranks)}
+    assert {tuple(function for *_, function in frames) for event in events for frames in frames_of(event)} == {("main", "serve")}
