@@ -103,10 +103,10 @@ def _shared_out(lines: Sequence[Line], stack: tuple[str, ...], count: int) -> li
     for line in lines:
         if line.kind is Kind.HEAD:
             continue
-        place = max((place for place in where.get(line.text, ()) if waiting[place]), default=None)
-        if place is None:
+        furthest = max((place for place in where.get(line.text, ()) if waiting[place]), default=None)
+        if furthest is None:
             return None
-        taker = heappop(waiting[place])
+        taker = heappop(waiting[furthest])
         strands[taker].append(line.at)
-        heappush(waiting[place + 1], taker)
+        heappush(waiting[furthest + 1], taker)
     return strands
