@@ -31,10 +31,12 @@ _KERNEL_FAILED = Pattern(
 _IN_LAYERS = Pattern(r"/(?:layers|ops|attention|kernels|moe|quantization|lora|modules)/")
 #: what native stacks begin and end with: the interpreter, the loader, the way to abort
 _NATIVE_PLUMBING = Pattern(
-    r"__GI_|__libc|_?_?wait4$|__kernel_rt|raise$|abort$|gsignal|__pthread|pthread_|clone\d?$|start_thread|_start$|\?\?|<unknown|__cxa_|__gxx|"
+    r"__GI_|__libc|_?_?wait4$|__kernel_rt|raise$|abort$|gsignal|__pthread|pthread_|clone\d?$|start_thread|_start$|\?\?|<unknown|\(unknown\)|__cxa_|__gxx|"
     r"ggml_print_backtrace|ggml_abort|c10::Error|c10::detail::torchCheckFail|c10::cuda::c10_cuda_check|std::terminate|_Py|Py[A-Z]|PyObject_|PyEval|"
     r"cfunction_|method_vectorcall|slot_tp|type_call|ucs_|__sigaction|__restore_rt|main$|absl::.*LogMessage"
 )
+#: what torch.compile wrote: files whose names say nothing
+_GENERATED = Pattern(r"/(?:torchinductor_|torch_compile_cache/|torch_aot_compile/|inductor_cache/).{0,300}/c[a-z2-7]{20,60}\.py$")
 _BLOCKING = Pattern(r"(?:CUDA|HIP|AMD_SERIALIZE)_(?:LAUNCH_BLOCKING|KERNEL)\s*=\s*[13]")
 
 
@@ -102,6 +104,8 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
     path = (frame.file or "").replace("\\", "/")
     name = frame.function.rsplit(".", 1)[-1]
     found: list[tuple[str, int]] = []
+    if _GENERATED.search(path):
+        return [("compiled graph", 6)]
     stage = next(
         (row.label for row in stages_of(frame) if row.label and (not row.owners or owner.value in row.owners)), None
     )

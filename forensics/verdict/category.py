@@ -112,7 +112,9 @@ def categorize(group: Group, findings: Sequence[Finding], phase: str | None, bes
             if words is not None and words.category is not best.category:
                 return words
             return Judgement(best.category, _weaker(best.confidence), best, best.title, others)
-        return Judgement(best.category, best.confidence, best, best.title, others)
+        # cuBLAS that failed, and the illegal access that the same process raised after it: one failure, proven by the second
+        alike = [f.confidence for f in spoken if f.category is best.category and f.specificity > _WRAPPER]
+        return Judgement(best.category, max(alike, key=_RANK.__getitem__), best, best.title, others)
     near = [f for f in roots if _just_before(f, group) and not any(_speaks_of(f, o) for o in beside if o is not group)]
     near.sort(key=_strength, reverse=True)
     if near and (words is None or words.confidence is Confidence.HYPOTHESIS or near[0].category is words.category):

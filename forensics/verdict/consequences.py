@@ -114,7 +114,9 @@ def caller_of(seen: Sighting) -> Owner | None:
     that has one."""
     for frames in (seen.frames, *(link.frames for link in seen.chain)):
         for frame in reversed(frames):
-            if not is_plumbing(frame) and (owner := owner_of(frame)) is not Owner.RUNTIME:
+            if is_plumbing(frame) or (frame.file == "<string>" and frame is not frames[0]):  # below others: what they evaluate
+                continue
+            if (owner := owner_of(frame)) is not Owner.RUNTIME:
                 return owner
     return None
 

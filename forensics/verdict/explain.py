@@ -42,6 +42,23 @@ _COORDINATION = pattern_of(r"coordination service|JAX distributed service|stoppe
 #: what a signature knows of the device that it speaks of
 _OF_RULE = {"rocm.": "amd", "jax.tpu": "tpu", "ascend.": "npu", "gaudi.": "hpu"}
 _OF_RULE |= {"launcher.slurm-node": "node", "launcher.mpi-daemon": "node"}
+#: a server whose start took longer than the one who started it would wait
+_SLOW_START = pattern_of(
+    r"(?i:server|engine|model|service|node|replica|process)\w{0,3}\b.{0,40}(?i:failed to (?:start|become|initiali[sz]e)|(?:did not|didn't) "
+    r"(?:start|become|get ready|initiali[sz]e)|not (?:ready|started)|start-?up).{0,60}(?i:within|time-?d? ?-?out|in time)"
+)
+#: what a check on the host says where it compared shapes or types
+_OF_SHAPES = pattern_of(r"(?i:shape|size|dim|dtype|stride|contiguous|numel|ndim|divisible|torch\.[a-z]+\d|head|hidden|\btype|instance)")
+_NO_MODULE = pattern_of(r"No module named '(\w{2,60})\.[\w.]{1,120}'")
+_SOCKET_GONE = pattern_of(r"error trying to connect: No such file or directory")
+#: which device is full, and by how much, as the allocator says it
+_FULL = pattern_of(r"^GPU \d{1,3} is full: [\d.]{1,12} \w{1,5} more were asked for")
+_FULL_SAID = pattern_of(r"Tried to allocate ([\d.]{1,12} [KMGT]?i?B).{0,20}?GPU (\d{1,3})")
+#: where a runtime check stands: no part of what it says
+_PLACE_OF_CHECK = pattern_of(r"^(?:Runtime check|Check|Assertion) failed at /\S{1,300}:\d{1,6}: ")
+_DETAIL = 140
+#: how many quotes a reader sees first
+_SHOWN = 3
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
 
@@ -81,7 +98,17 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
         kinds.append("tpu")
     if _COORDINATION.search(said):
         kinds.append("coordination")
-    if "died unexpectedly" in said:
+    if _SLOW_START.search(said):
+        kinds.append("slow_start")
+    own = primary.root_message or primary.message
+    if (primary.root_type or name).rsplit(".", 1)[-1] == "AssertionError" and not _OF_SHAPES.search(own):
+        kinds.append("other_check")
+    missing = _NO_MODULE.search(said)
+    if missing is not None and any(f"/{missing[1]}/" in (frame.file or "") for frame in primary.frames):
+        kinds.append("part_of_a_package")
+    if own == "terminated" and name in _STOPPED:
+        kinds.append("asked")
+    if "died unexpectedly" in said or _SOCKET_GONE.search(said):
         kinds.append("vanished")
     if "died unexpectedly before finishing this task" in said:  # an actor of Ray
         kinds.append("node" if "node has died" in said else "actor")
@@ -128,7 +155,7 @@ def verdict_of(
     sentences = [
         finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))
     ]
-    sentences += _who(primary, rank, same, hang)
+    sentences += _who(rank, same, hang, judgement.category is Category.KILLED_EXTERNALLY)
     if outside:
         sentences.append(
             "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
@@ -173,20 +200,33 @@ def _title(primary: Failure, judgement: Judgement, hang: Hang | None) -> str:
     if hang is not None and hang.culprit is not None:
         return f"{hang.culprit.label} kept the others waiting in {hang.collective.op or 'a collective'}"
     if judgement.finding is not None:
-        return judgement.finding.title
+        return _of_this_device(judgement.finding.title, primary)
     told = told_by(primary.chain, primary.root_type, primary.root_message)
     # A wrapper's words do not speak for a cause that has none.
     own = primary.root_message or (primary.message if primary.root_type == primary.type else "")
     type_, said = told or (primary.root_type or primary.type or "", own)
-    line = next((part.strip() for part in said.split("\n") if part.strip()), "")[:140]
+    line = _shortened(_PLACE_OF_CHECK.sub("", next((part.strip() for part in said.split("\n") if part.strip()), "")))
     name = type_.rsplit(".", 1)[-1]
-    detail = f"{name}: {line}" if name and line else name or line
+    detail = f"{name}: {line}" if name and line and not line.startswith(name) else line or name
     if judgement.title:
         return f"{judgement.title} ({detail})" if detail else judgement.title
     return detail or "Something failed"
 
 
-def _who(primary: Failure, rank: Rank | None, same: Sequence[Rank], hang: Hang | None) -> list[str]:
+def _shortened(line: str) -> str:
+    """The line's beginning, up to a word's end."""
+    if len(line) <= _DETAIL:
+        return line
+    return line[:_DETAIL].rsplit(" ", 1)[0].rstrip(" ,;:([{") + " …"
+
+
+def _of_this_device(title: str, primary: Failure) -> str:
+    """A signature's title with the numbers of the rank that failed first; other ranks' lines may stand before its."""
+    said = _FULL_SAID.search(f"{primary.root_message} {primary.message}"[:4_000])
+    return _FULL.sub(f"GPU {said[2]} is full: {said[1]} more were asked for", title) if said is not None else title
+
+
+def _who(rank: Rank | None, same: Sequence[Rank], hang: Hang | None, killed: bool) -> list[str]:
     if hang is not None:
         return [hang.note[0].upper() + hang.note[1:] + "."] if hang.note else []
     if rank is None:
@@ -194,7 +234,7 @@ def _who(primary: Failure, rank: Rank | None, same: Sequence[Rank], hang: Hang |
     if same:
         count = len({r.key for r in same} | {rank.key})
         return [f"{count} ranks failed alike, each by itself; {rank.label} printed first."]
-    return [f"{rank.label} failed first."]
+    return [f"{rank.label} was ended first." if killed else f"{rank.label} failed first."]
 
 
 def _fixes(finding: Finding | None, findings: Sequence[Finding]) -> tuple[Fix, ...]:
@@ -218,6 +258,9 @@ def _evidence(
     primary: Failure, judgement: Judgement, contradictions: Sequence[Contradiction], proof: Sequence[Evidence]
 ) -> tuple[Evidence, ...]:
     found = [*proof, *(judgement.finding.evidence if judgement.finding is not None else ()), *primary.evidence]
+    said = primary.root_message.split(": ", 1)[-1].strip().split("\n", 1)[0].rstrip(" .")[:60]
+    if len(said) > 20 and not any(said in one.quote for one in found[:_SHOWN]):  # what is named as the failure is shown first
+        found.sort(key=lambda one: said not in one.quote)
     for contradiction in contradictions[:2]:
         found += contradiction.evidence[:2]
     unique: dict[tuple[int, int, int, str], Evidence] = {}
@@ -230,7 +273,7 @@ def _alternatives(judgement: Judgement, advice: Mapping[str, Any]) -> tuple[Alte
     """What else it could be: by other findings and words, else by what such a failure often is."""
     found: dict[Category, Alternative] = {}
     for category, why, _ in judgement.others:
-        if category is not None and category is not judgement.category:
+        if category not in (None, Category.UNKNOWN, judgement.category):
             found.setdefault(category, Alternative(category, why, Confidence.HYPOTHESIS))
     for name, why in advice.get("often", {}).items():
         found.setdefault(Category(name), Alternative(Category(name), why, Confidence.HYPOTHESIS))

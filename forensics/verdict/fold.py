@@ -24,6 +24,8 @@ except ImportError:
 
 _FRAMES = 6
 _NOISE = (
+    # where there is no room it is any rank's next file
+    (pattern_of(r"(\[Errno (?:28|122)\] [\w ]{1,40}): '[^'\n]{1,1000}'?"), r"\1"),
     (pattern_of(r"0x[0-9a-fA-F]+"), "0x"),
     (pattern_of(r"(?:/[\w.+@-]+)+/([\w.+@-]+)"), r"\1"),
     (pattern_of(r"[A-Za-z]:\\[\w\\.+@-]+"), "path"),
