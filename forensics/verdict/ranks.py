@@ -156,11 +156,8 @@ def whose(
     if len(said) == 1:
         number = said.pop()
         return Rank(f"rank {number}", number)
-    named = [
-        e.rank
-        for e in events
-        if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and e.rank is not None and _failed(e) and e.rank.number not in waited
-    ]
+    ended = [e for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and _failed(e)]
+    named = [e.rank for e in ended if e.rank is not None and e.rank.number not in waited and not _in_a_crowd(e, ended)]
     mine = [r for r in named if own is not None and own.pid is not None and r.pid == own.pid]
     if mine:
         return mine[0]
@@ -188,6 +185,12 @@ def _ended_by(event: Event, signal: str | None) -> bool:
     """True where a launcher says that the signal ended a process."""
     exit_ = event.fields.get("exit") if event.kind is EventKind.PROCESS_EXIT else None
     return isinstance(exit_, ProcessExit) and signal is not None and signal in (exit_.signal, signal_of(exit_.code))
+
+
+def _in_a_crowd(end: Event, ended: Sequence[Event]) -> bool:
+    """True for a task that ended as several others had ended before it: srun names one and counts the rest."""
+    tasks = [e for e in ended if e.rank is None and e.type == end.type and isinstance(e.fields.get("tasks"), (list, tuple))]
+    return any(e.span.source == end.span.source and e.span.first_line < end.span.first_line for e in tasks)
 
 
 def _first_task(first: Sighting, events: Sequence[Event]) -> Rank | None:

@@ -233,3 +233,38 @@ def test_a_signal_to_torchs_agent_is_no_ranks_failure(told: Told) -> None:
 def test_a_download_without_a_network(told: Told, frame: str, category: Category) -> None:
     text = 'Traceback (most recent call last):\n  File "/home/me/main.py", line 7, in main\n    load()\n' + frame
     assert told(text + "OSError: [Errno 101] Network is unreachable\n").verdict.category is category
+
+
+def test_a_task_that_ended_as_a_crowd_before_it_is_not_blamed(told: Told) -> None:
+    failed = "RuntimeError: NCCL error in: /src/NCCLUtils.hpp:82, invalid argument, NCCL version 2.4.8\n"
+    crowd = "srun: error: node7: tasks 2-7: Exited with exit code 1\n"
+    assert told(failed + crowd + _ended(14)).verdict.rank is None
+    killed = "srun: error: node7: tasks 2-7: Terminated\n"
+    alone = told(failed + killed + _ended(14)).verdict
+    assert alone.rank is not None and alone.rank.number == 14
+
+
+CHECKPOINT = """\
+torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([2])
+Traceback (most recent call last): (RANK 2)
+  File "/opt/py/torch/distributed/checkpoint/utils.py", line 164, in reduce_scatter
+    local_data = map_fun()
+ValueError: Size mismatch between saved torch.Size([100, 8]) and current: torch.Size([101, 8]) for embed.weight
+"""
+
+
+def test_what_a_rank_raised_is_the_cause_below_the_callers_own_traceback_too(told: Told) -> None:
+    caller = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 119, in setup\n    checkpointer.load(step)\n'
+    incident = told(caller + CHECKPOINT)
+    assert incident.primary is not None and incident.primary.root_message.startswith("Size mismatch")
+    alone = told(caller + CHECKPOINT.partition("\n")[0] + "\n")
+    assert alone.primary is not None and alone.primary.root_message.startswith("CheckpointException")
+
+
+def test_monarch_repeats_what_an_actor_raised(told: Told) -> None:
+    actor = "monarch._src.actor.actor_mesh.ActorError: Actor call Trainer.setup failed with BaseException.\n"
+    raised = "Traceback (most recent call last):\n  File \"/home/me/train.py\", line 119, in setup\n    load(step)\nKeyError: 'step'\n"
+    incident = told(actor + raised)
+    assert incident.primary is not None and incident.primary.type == "KeyError"
+    alone = told(actor).primary
+    assert alone is not None and alone.type is not None and alone.type.endswith("ActorError")
