@@ -8,13 +8,13 @@ for the first, a reserve for literals that are rare, a ring for the end of the l
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 from forensics.ingest.feeds import line_feeds
 from forensics.ingest.fold import COMPARED, COPIES, DIGITS, MOST_TEMPLATES, Fold
+from forensics.ingest.places import Place, behind_lines
 from forensics.ingest.wants import Wants
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
@@ -38,7 +38,6 @@ _DEFERRED = 512 * 1024
 _ALIKE = 64
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
 _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
-_ENDLESS = 1 << 62
 
 
 class Block:
@@ -88,7 +87,7 @@ class Retainer:
         is_frame, reaches, fold, counts = self._is_frame, self._reach, self.fold, self.fold.counts
         ahead = _AHEAD[0]
         rfind, find = buf.rfind, buf.find
-        place = _Place(buf, base, line)
+        place = Place(buf, base, line)
         known_until, known_line = base, line  # what lies before it was compared, and is known
         dropped: dict[int, tuple[int, int, int]] = {}
         heads, head_end = 0, base
@@ -157,7 +156,7 @@ class Retainer:
                         known_until, ahead = body_end, min(ahead * 2, _AHEAD[1])
                         continue
                     ahead = _AHEAD[0]
-                body_end = _walk(buf, fresh, cut, wanted)
+                body_end = behind_lines(buf, fresh, cut, wanted)
                 if body_end < 0:
                     if not final and cut - start < _DEFERRED:
                         counts[template] = seen - 1
@@ -225,14 +224,14 @@ class Retainer:
             return before, after, last
         return (min(before, _NARROW[0]), min(after, _NARROW[1]), last) if inputs <= _ALIKE else (0, 0, last)
 
-    def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], place: _Place) -> None:
+    def _drop(self, buf: bytearray, cut: int, dropped: dict[int, tuple[int, int, int]], place: Place) -> None:
         """Hands on the latest copies that were not kept: (offset, end of the line, lines after it or -1)."""
         for template, (start, stop, after) in sorted(dropped.items(), key=lambda item: item[1]):
             number = place.of(start)
             if after < 0:
                 self.fold.drop(template, number, bytes(buf[start : min(stop, start + COMPARED)]), False)
             else:
-                end = _walk(buf, stop, cut, after)
+                end = behind_lines(buf, stop, cut, after)
                 self.fold.drop(template, number, bytes(buf[start : end if end >= 0 else cut]), True)
 
     def _resume(self, buf: bytearray, base: int, cut: int, line: int) -> None:
@@ -263,7 +262,7 @@ class Retainer:
         is_rare = times <= _RARE and self._rare_left > 0
         if is_rare and block is not None and block.home == "ring" and first <= self._end_line:
             # amid a flood: what is rare must not go with the ring
-            end = _walk(buf, start, cut, after)
+            end = behind_lines(buf, start, cut, after)
             self._loose(first, bytes(buf[at : end if end >= 0 else cut]), "rare")
         if first < self._end_line and block is not None and self._end_at >= 0:
             if first < block.first:
@@ -383,34 +382,3 @@ class Retainer:
                 if number > done:
                     yield number, text
                     done = number
-
-
-class _Place:
-    """Line numbers of offsets; line feeds are counted once where the offsets grow, else from the last place asked for before."""
-
-    __slots__ = ("_asked", "_at", "_buf", "_number")
-
-    def __init__(self, buf: bytearray, at: int, number: int) -> None:
-        self._buf, self._at, self._number = buf, at, number
-        self._asked = [(at, number)]
-
-    def of(self, offset: int) -> int:
-        """The number of the line that starts at `offset`, which is not before the first one."""
-        if offset > self._at:
-            self._number += line_feeds(self._buf, self._at, offset)
-            self._at = offset
-            self._asked.append((offset, self._number))
-        elif offset < self._at:
-            at, number = self._asked[bisect_right(self._asked, (offset, _ENDLESS)) - 1]
-            return number + line_feeds(self._buf, at, offset)
-        return self._number
-
-
-def _walk(buf: bytearray, at: int, cut: int, lines: int) -> int:
-    """The offset behind `lines` more line feeds after the one at or behind `at`; -1 where the block ends before."""
-    find = buf.find
-    for _ in range(lines + 1):
-        at = find(b"\n", at, cut) + 1
-        if at == 0:
-            return -1
-    return at
