@@ -140,3 +140,16 @@ def test_what_repeats_is_counted_although_it_is_not_kept() -> None:
     assert found.findings[0].id == "cuda.illegal-memory-access"
     assert abs(found.findings[0].count - 3_000) <= 30
     assert abs(max(one.count for one in found.failures) - 3_000) <= 30
+
+
+def test_what_each_of_very_many_files_repeats_is_counted_for_every_rank(tmp_path: Path) -> None:
+    """Files that say alike keep few copies, and every copy counts."""
+    told = "[2026-11-29 20:15:20] ERROR: CUDA error: an illegal memory access was encountered\n"
+    told += "[2026-11-29 20:15:20] ERROR: NCCL WARN NET/IB : Got completion from peer\n"
+    for number in range(280):
+        calm = f"[2026-11-29 20:15:20] Decode batch. #running-req: {number}\n" * 20
+        (tmp_path / f"rank_{number}.log").write_text((calm + told) * 24)
+    found = analyze([tmp_path], read_options=ReadOptions(whole_below=4_096, processes=1))
+    access = next(one for one in found.findings if one.id == "cuda.illegal-memory-access")
+    native = next(one for one in found.failures if one.kind == "native")
+    assert (len(access.ranks), access.count) == (len(native.ranks), native.count) == (280, 280 * 24)

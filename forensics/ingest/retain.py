@@ -34,7 +34,7 @@ _BLOCK_LINES = 20
 _NEXT_HEAD, _WOVEN_LINES, _CRASHES = 3, 100, 2
 #: a block that is not complete yet waits for the next bytes, up to this size
 _DEFERRED = 512 * 1024
-#: inputs that say the same: so many keep what stands around it, too
+#: inputs that say the same: so many keep what stands around it, and as many copies as of a template of their own
 _ALIKE = 64
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
 _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
@@ -84,7 +84,7 @@ class Retainer:
         line there): short of `cut` where a block runs on behind it and `final` is False.
         """
         self._resume(buf, base, cut, line)
-        is_frame, reaches, fold, counts = self._is_frame, self._reach, self.fold, self.fold.counts
+        is_frame, reaches, fold, counts, common = self._is_frame, self._reach, self.fold, self.fold.counts, self._common
         ahead = _AHEAD[0]
         rfind, find = buf.rfind, buf.find
         place = Place(buf, base, line)
@@ -129,7 +129,8 @@ class Retainer:
                     continue
             if seen > _FLOOD and seen & _FLOOD_MASK and after < _BLOCK_LINES:
                 continue
-            is_known = seen > COPIES and (
+            copies = COPIES if common is None or after >= _BLOCK_LINES or common.get(template, 0) <= _ALIKE else 1
+            is_known = seen > copies and (
                 (seen > _FLOOD and seen & _FLOOD_MASK != 0)
                 or not fold.is_new(template, text, self._behind(buf, position, which))
             )

@@ -70,8 +70,8 @@ PARSERS: tuple[str, ...] = (
 )
 
 
-#: of what repeats: lines, events that stand for several lines, and events that may reach over a line
-_REPEATED, _FOLDED, _NEAR = 5_000, 200, 64
+#: of what repeats: lines, those first that repeat most; of a source events that stand for several lines; events that may reach over a line
+_REPEATED, _FOLDED, _NEAR = 20_000, 200, 64
 
 #: when this process began to import parsers
 _BEGAN = time.time()
@@ -127,14 +127,16 @@ def _with_repeats(events: list[Event], intake: Intake) -> list[Event]:
     starts = [(event.span.source, event.span.first_line) for event in events]
     own = [event.kind is not EventKind.MESSAGE or event.parser != "python" for event in events]
     said = [(event.message or event.type or "").partition("\n")[0][:60] for event in events]
-    folded = [index for index, event in enumerate(events) if own[index] and event.count > 1][:_FOLDED]
-    for source, number in sorted(intake.repeats)[:_REPEATED]:
-        times = intake.repeats[source, number]
+    folded: dict[int, list[int]] = {}
+    for index, event in enumerate(events):
+        if own[index] and event.count > 1 and len(of_source := folded.setdefault(event.span.source, [])) < _FOLDED:
+            of_source.append(index)
+    for (source, number), times in sorted(intake.repeats.items(), key=lambda item: (-item[1], item[0]))[:_REPEATED]:
         for line in intake.between(Span(source, number, number))[:1]:
             last = bisect_right(starts, (source, number))
             near = (index for index in range(last - 1, max(-1, last - _NEAR), -1) if events[index].span.source == source)
             here = [i for i in near if own[i] and events[i].span.last_line >= number and _says(said[i], events[i], line)]
-            alike = [i for i in folded if events[i].rank == line.rank and events[i].span.source == source and said[i] in line.text]
+            alike = [i for i in folded.get(source, ()) if events[i].rank == line.rank and said[i] in line.text]
             saying = [*here, *(index for index in alike if said[index])]
             for index in {events[index].parser: index for index in reversed(saying)}.values():  # one of each parser
                 more[index] += times
