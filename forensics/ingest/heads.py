@@ -13,6 +13,8 @@ from __future__ import annotations
 
 #: less of a literal may stand in prose itself
 SHORTEST = 12
+#: more is never searched: of users' own literals hyperscan takes some 16,000 bytes and no more
+LONGEST = 256
 #: so many last bytes decide, and so rare is rare enough
 _LOOK, _ENOUGH = 4, 7
 
@@ -30,7 +32,8 @@ _WEIGHTS = _weights()
 
 
 def head_of(literal: bytes) -> bytes:
-    """The longest of the heads that end most rarely, at least SHORTEST bytes; all of a shorter literal."""
+    """The longest of the heads that end most rarely, SHORTEST to LONGEST bytes; all of a shorter literal."""
+    literal = literal[:LONGEST]
     weights, best, size = literal.translate(_WEIGHTS), -1, len(literal)
     for end in range(len(literal), SHORTEST - 1, -1):
         rarity = min(_ENOUGH, sum(weights[end - _LOOK : end]))

@@ -30,7 +30,7 @@ class Wants:
         wanted: dict[bytes, tuple[int, int]] = {}
         literals: dict[bytes, set[bytes]] = {}
         for anchor in anchors:
-            if anchor.literal:
+            if anchor.literal and b"\0" not in anchor.literal:  # no kept line has one, and hyperscan ends a literal there
                 head = head_of(anchor.literal)
                 literals.setdefault(head, set()).add(anchor.literal)
                 before, after = wanted.get(head, (0, 0))

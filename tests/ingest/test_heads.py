@@ -50,6 +50,15 @@ def test_a_head_alone_is_no_mark() -> None:
     assert marks_of(lines, wants) == {whole: [1], other: [2], b"device": [1]}
 
 
+@pytest.mark.parametrize("kind", ["hyperscan", "ahocorasick", "find"])
+def test_a_literal_of_any_length_and_content_is_searched(kind: str) -> None:
+    """hyperscan takes no pattern of more than 16,000 bytes, and none that begins with NUL."""
+    long = b"the end of it " * 2_000 + b"all"
+    wants = Wants([Anchor(long), Anchor(b"\0 begins"), Anchor(b"begins\0goes on"), Anchor(b"e\n f"), Anchor(b"begins")], kind)
+    lines = [_line(1, f"begins {long.decode()}"), _line(2, long[:-1].decode()), _line(3, "goes on")]
+    assert marks_of(lines, wants) == {long: [0], b"begins": [0]}
+
+
 TRACE = Anchor(b"Traceback (most recent call last)", 1, 30)
 ENDS = ReadOptions(whole_below=0, edge_lines=0)
 
