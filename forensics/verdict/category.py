@@ -19,7 +19,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.event import EventKind
 from forensics.model.record import record
 from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
-from forensics.verdict.consequences import caller_of
+from forensics.verdict.consequences import caller_of, owner_in
 from forensics.verdict.fold import Group
 
 _RANK = {Confidence.ESTABLISHED: 3, Confidence.SUPPORTED: 2, Confidence.HYPOTHESIS: 1, Confidence.UNKNOWN: 0}
@@ -59,6 +59,7 @@ class Row(NamedTuple):
     frames: Pattern[str] | None
     kinds: frozenset[str]
     owners: frozenset[str]
+    callers: frozenset[str]
     phases: frozenset[str]
     needs_device: bool
     innermost: frozenset[str]
@@ -81,6 +82,7 @@ def _rows() -> tuple[Row, ...]:
             pattern(row, "frames", words),
             frozenset(row.get("kinds", ())),
             frozenset(row.get("owners", ())),
+            frozenset(row.get("callers", ())),
             frozenset(row.get("phases", ())),
             bool(row.get("needs_device")),
             frozenset(row.get("innermost", ())),
@@ -193,7 +195,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         texts.insert(0, first.inner[1][:_LOOKED_AT])
     types = list(first.types) + ([first.inner[0]] if first.inner and first.inner[0] else [])
     frames = [frame for frame in first.frames if not is_plumbing(frame)][-8:]
-    owner = caller_of(first)
+    owner = owner_in(frames)
     told = [
         f"{t}: {m}"
         for t, m in zip([first.root_type, first.type], [first.root_message, first.message], strict=True)
@@ -212,6 +214,8 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         ):
             continue
         if row.owners and (owner is None or owner.value not in row.owners):
+            continue
+        if row.callers and ((caller := caller_of(first)) is None or caller.value not in row.callers):
             continue
         if row.innermost and not (first.frames and owner_of(first.frames[-1]).value in row.innermost):
             continue

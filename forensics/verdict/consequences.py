@@ -17,7 +17,9 @@ from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_table
 from forensics.ingest.pattern import Pattern
+from forensics.model.stack import Frame
 from forensics.model.verdict import CausalRole, Finding, Owner, SignatureRole
+from forensics.verdict.fold import plain
 from forensics.verdict.sighting import Sighting
 
 _LOOKED_AT = 4_000
@@ -110,14 +112,18 @@ def own_connection(seen: Sighting) -> bool:
 
 
 def caller_of(seen: Sighting) -> Owner | None:
-    """Whose code called what failed: the innermost frame that is not the interpreter's or its libraries', of the innermost exception
-    that has one."""
-    for frames in (seen.frames, *(link.frames for link in seen.chain)):
-        for frame in reversed(frames):
-            if is_plumbing(frame) or (frame.file == "<string>" and frame is not frames[0]):  # below others: what they evaluate
-                continue
-            if (owner := owner_of(frame)) is not Owner.RUNTIME:
-                return owner
+    """Whose code called what failed: the owner of the innermost exception's frames, or of the next one's that has any."""
+    owners = (owner_in(frames) for frames in (seen.frames, *(link.frames for link in seen.chain)))
+    return next((owner for owner in owners if owner is not None), None)
+
+
+def owner_in(frames: Sequence[Frame]) -> Owner | None:
+    """Whose code raised it: the innermost frame that is not the interpreter's or its libraries'."""
+    for frame in reversed(frames):
+        if is_plumbing(frame) or (frame.file == "<string>" and frame is not frames[0]):  # below others: what they evaluate
+            continue
+        if (owner := owner_of(frame)) is not Owner.RUNTIME:
+            return owner
     return None
 
 
@@ -168,6 +174,20 @@ def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
             seen.role, seen.role_why, seen.rule = CausalRole.CASCADE, finding.title, finding.id
             seen.conditional = seen.outside = True
             return
+
+
+def mark_alike(seen: Sequence[Sighting], cascades: Sequence[Finding]) -> None:
+    """A finding shows a few of its lines only: what was said in the same words elsewhere follows, too."""
+    names = {finding.id for finding in cascades}
+    marked = {_words(s): s for s in seen if s.rule in names}
+    for sighting in seen if marked else ():
+        if sighting.role is None and (alike := marked.get(_words(sighting))) is not None and not own_connection(sighting):
+            sighting.role, sighting.role_why, sighting.rule = alike.role, alike.role_why, alike.rule
+            sighting.conditional, sighting.outside = alike.conditional, alike.outside
+
+
+def _words(seen: Sighting) -> tuple[str, str | None, str]:
+    return (seen.kind, seen.root_type, plain(seen.message.split("\n", 1)[0]))
 
 
 def cascades_of(findings: Sequence[Finding]) -> list[Finding]:

@@ -73,7 +73,8 @@ def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
     if not fails or not lines or lines[0].source != lines[-1].source:
         return [Run(None, list(events))]
     ends = sorted(e.span.first_line for e in events if e.kind in _TOLD)
-    found = _real(_boundaries(lines, fails, ends), events, lines)
+    told = {n for e in events if e.kind in _TOLD for n in range(e.span.first_line + 1, min(e.span.last_line, e.span.first_line + 40) + 1)}
+    found = _real(_boundaries(lines, fails, ends, told), events, lines)
     runs = [Run(), *(Run(span) for span in found)]
     numbers = [span.first_line for span in found]
     for event in events:
@@ -91,7 +92,8 @@ class _Begin:
     sure: bool
 
 
-def _boundaries(lines: Sequence[LogLine], fails: Sequence[int], ends: Sequence[int]) -> list[_Begin]:
+def _boundaries(lines: Sequence[LogLine], fails: Sequence[int], ends: Sequence[int], told: set[int]) -> list[_Begin]:
+    """told: the lines of reports of ends, behind their first: no opening."""
     found: list[_Begin] = []
     seen: set[tuple[str | None, str]] = set()
     names: set[tuple[str | None, str]] = set()
@@ -103,7 +105,7 @@ def _boundaries(lines: Sequence[LogLine], fails: Sequence[int], ends: Sequence[i
     for place, line in enumerate(lines):
         match = pattern.search(line.text[:400])
         kind: str | None = match.lastgroup if match is not None else None
-        again = match is None and line.number > fails[0] and opening.stands_at(place)
+        again = match is None and line.number > fails[0] and line.number not in told and opening.stands_at(place)
         if match is None and not again:
             continue
         failed = bisect_right(fails, line.number) > bisect_right(fails, since)

@@ -44,7 +44,8 @@ class Opening:
         self._keys = keys[:_MOST]
         self.alone = not any(line.stream or line.rank or _SEVERAL.search(line.text[:400]) for line in before[:_MOST])
         once = len(set(keys)) == len(keys) or not set(keys[:_OFFSET]) & set(keys[_OFFSET:])
-        self._firsts = frozenset(self._keys[:_OFFSET]) if once and len(self._keys) >= _LEAST else frozenset()
+        torn = bool(before) and before[0].text[:1].isspace()  # a log that begins amid something has lost its opening
+        self._firsts = frozenset(self._keys[:_OFFSET]) if once and not torn and len(self._keys) >= _LEAST else frozenset()
 
     def stands_at(self, place: int) -> bool:
         """True where the line with this index, and those below it, are the opening's once more."""

@@ -36,7 +36,7 @@ class Order:
     def _walk(self, intake: Intake) -> None:
         falls: dict[int, int] = {}
         rises: dict[int, int] = {}
-        whole = False
+        fine: dict[str | None, bool] = {}  # dialects whose stamps show fractions of a second; a fraction may be .000
         for line in intake.lines:
             if line.time is None:
                 continue
@@ -46,11 +46,11 @@ class Order:
                     falls[line.source] = falls.get(line.source, 0) + 1
                 elif line.time > times[-1]:
                     rises[line.source] = rises.get(line.source, 0) + 1
-            if line.time == floor(line.time):
-                whole = True
+            if not fine.get(line.dialect):
+                fine[line.dialect] = line.time != floor(line.time)
             numbers.append(line.number)
             times.append(line.time)
-        self._step = 1.0 if whole else 0.0
+        self._step = 0.0 if all(fine.values()) else 1.0
         for source, count in falls.items():
             if count > 3 * rises.get(source, 0):
                 self._backwards.add(source)

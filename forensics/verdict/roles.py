@@ -75,6 +75,8 @@ class Cast:
 
 def assign(groups: Sequence[Group], order: Order, quotes: Quotes, culprit: Rank | None = None) -> Cast:
     """Chooses the failure that started it and gives every group its role. culprit: whom the others waited for, if that is known."""
+    for group in groups:
+        _lead_by_time(group, order)
     ordered = sorted(groups, key=lambda g: order.key(g.first.span, g.first.time))
     primary, outside = _primary(ordered, quotes)
     gone = None
@@ -95,6 +97,17 @@ def assign(groups: Sequence[Group], order: Order, quotes: Quotes, culprit: Rank 
     rank = {CausalRole.INITIATING: 0, CausalRole.SAME: 1}
     cast.groups = sorted(ordered, key=lambda g: rank.get(cast.roles[id(g)], 2))
     return cast
+
+
+def _lead_by_time(group: Group, order: Order) -> None:
+    """Of alike failures the one that came first leads; a log that several ranks write does not hold them in that order."""
+    timed = [m for m in group.members if m.time is not None]
+    if group.first.time is None or len(timed) < 2 or group.first.kind == "exit":
+        return
+    earliest = min(timed, key=lambda m: order.key(m.span, m.time))
+    if order.key(earliest.span, earliest.time) < order.key(group.first.span, group.first.time):
+        group.first = earliest
+        group.members = [earliest, *(m for m in group.members if m is not earliest)]
 
 
 def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bool]:

@@ -14,7 +14,7 @@ from forensics.model.record import draft, field
 from forensics.model.source import Evidence, Note, Rank, Span
 from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status
 from forensics.verdict.category import Judgement, categorize
-from forensics.verdict.consequences import cascades_of, mark
+from forensics.verdict.consequences import cascades_of, mark, mark_alike
 from forensics.verdict.fold import Group, fold
 from forensics.verdict.hang import Hang, explain_hang
 from forensics.verdict.hardware import fault_of, of_the_program
@@ -180,6 +180,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
         if sighting.role is None and is_stale(event, began):
             sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "before-the-job"
             sighting.role_why = "the kernel ended another job's process before this one began"
+    mark_alike(seen, cascades)
     return teach(seen, findings, quotes)
 
 

@@ -7,8 +7,8 @@ from forensics.model.source import Clock, LogLine, LogSource, Span
 from forensics.verdict.order import Order
 
 
-def intake(*times: float | None, kind: str = "wall") -> Intake:
-    lines = [LogLine(0, number, "x", "x", time=time) for number, time in enumerate(times, 1)]
+def intake(*times: float | None, kind: str = "wall", dialects: tuple[str, ...] = ("a",)) -> Intake:
+    lines = [LogLine(0, number, "x", "x", time=time, dialect=dialects[number % len(dialects)]) for number, time in enumerate(times, 1)]
     return Intake(sources=(LogSource("a", clock=Clock(kind)),), lines=lines)
 
 
@@ -22,9 +22,14 @@ def test_times_count_before_lines() -> None:
 
 
 def test_within_the_coarsest_step_the_first_printed_counts() -> None:
-    order = Order(intake(100.0, 100.0, 100.7))
+    order = Order(intake(100.0, 100.3, 101.0, 100.7, dialects=("fine", "whole")))
     assert order.key(at(1), 100.0) < order.key(at(3), 100.7)
     assert order.key(at(2), 100.33) > order.key(at(1), 100.9)
+
+
+def test_a_fine_stamp_may_show_a_whole_second() -> None:
+    order = Order(intake(99.9, 100.0, 100.7))
+    assert order.key(at(2), 100.33) < order.key(at(1), 100.9)
 
 
 def test_a_line_without_a_time_has_the_one_above() -> None:

@@ -112,3 +112,10 @@ def test_no_sentence_without_a_span(told: Told) -> None:
         for failure in incident.failures:
             assert failure.evidence, failure.message
             assert all(proof.quote for proof in failure.evidence)
+
+
+def test_of_alike_failures_the_earliest_leads_though_another_was_printed_first(told: Told) -> None:
+    line = "[rank{0}]:[E302 10:31:05.{1}000000 ProcessGroupNCCL.cpp:2068] [PG ID 0 PG GUID 0(default_pg) Rank {0}] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered\n"
+    incident = told("step 1 loss 2.0\n" + "".join(line.format(rank, at) for rank, at in ((0, 120), (5, 135), (6, 100), (3, 129))))
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 6
+    assert {rank.number for rank in incident.verdict.same_failure_ranks} == {0, 3, 5}

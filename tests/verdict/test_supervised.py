@@ -161,3 +161,11 @@ def test_settings_that_a_parent_prints_again_while_it_ends_begin_nothing(told: T
     assert incident.verdict.category is Category.OOM_GPU and not incident.others
     both = told(settings + start + crash + settings + start + crash + "Killed\n")
     assert len(both.others) == 1
+
+
+def test_a_launchers_list_of_ends_holds_no_opening(told: Told) -> None:
+    entry = "[{0}]:\n  time      : 2026-05-01_11:12:35\n  host      : n1\n  rank      : {0} (local_rank: {0})\n  exitcode  : -6 (pid: 34{0}1)\n  error_file: <N/A>\n  traceback : Signal 6 (SIGABRT) received by PID 34{0}1\n"
+    whole = entry.format(6) + entry.format(7) + "-----\nRoot Cause (first observed failure):\n" + entry.format(0)
+    for start in (0, 4, 5):
+        incident = told("\n".join(whole.split("\n")[start:]))
+        assert not incident.others and incident.verdict.rank is not None and incident.verdict.rank.number == 0
