@@ -210,7 +210,9 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
     if all(m.weight <= 2 and not m.typed for m in live):
         # A program that ends in order after an error has ended because of it, unless it had been at work before.
         ended = later.ended and worked_before(quotes, primary.first.span)
-        return Status.HEALTHY if later.working or ended or later.calm >= 3 else None
+        went_on = later.working or ended or later.calm >= 3
+        # what the driver says of a device stays true of it, though the job went on
+        return None if not went_on else Status.DEGRADED if any(m.kind == "hardware" for m in live) else Status.HEALTHY
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         return None
     return Status.DEGRADED if later.went_on else None
