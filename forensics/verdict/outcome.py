@@ -231,6 +231,8 @@ def caught(seen: Sighting, quotes: Quotes) -> bool:
     own = quotes.lines(seen.span, 1)
     if seen.rule in ("quoted", "handled") or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
         return True
+    if seen.kind == "hardware":
+        return False  # no program deals with what the driver reports; a calm line above it is another writer's
     if seen.kind == "message" and seen.weight <= 2:
         # the next line of the same writer says what is done instead
         after = quotes.lines(Span(seen.span.source, seen.span.last_line + 1, seen.span.last_line + 1), 1)

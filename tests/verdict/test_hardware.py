@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forensics.model.verdict import Category
+from forensics.model.verdict import Category, Status
 
 from .conftest import Told
 
@@ -46,3 +46,12 @@ def test_a_rank_that_waited_did_not_lose_its_device(told: Told) -> None:
     ended = "E0302 10:31:20.000000 611 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -6) local_rank: 0 (pid: 702) of binary: /usr/bin/python3\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-03-02_10:31:20\n  host      : n1\n  rank      : 0 (local_rank: 0)\n  exitcode  : -6 (pid: 702)\n"
     incident = told("2026-03-02 10:20:01,123 step 1 loss 2.0\n" + waited + ended, GONE)
     assert incident.verdict.category is Category.DRIVER_OR_HARDWARE and incident.verdict.rank is None
+
+
+def test_a_calm_line_above_a_fault_is_no_heading_of_it(told: Told) -> None:
+    """Other writers go on beside it; nothing that they say deals with a device that is gone."""
+    calm = "".join(f"[2026-11-29 20:15:{n:02d} TP{n % 4}] INFO loaded shard {n} of 90\n" for n in range(40))
+    assert told(calm).status is Status.HEALTHY
+    found = told(calm + FALLEN + calm)
+    assert found.status is Status.CRASHED
+    assert found.verdict.category is Category.DRIVER_OR_HARDWARE
