@@ -15,8 +15,8 @@ from __future__ import annotations
 SHORTEST = 12
 #: more is never searched: of users' own literals hyperscan takes some 16,000 bytes and no more
 LONGEST = 256
-#: so many last bytes decide, and so rare is rare enough
-_LOOK, _ENOUGH = 4, 7
+#: four last bytes decide; so rare is rare enough
+_ENOUGH = 7
 
 
 def _weights() -> bytes:
@@ -36,9 +36,9 @@ def head_of(literal: bytes) -> bytes:
     literal = literal[:LONGEST]
     weights, best, size = literal.translate(_WEIGHTS), -1, len(literal)
     for end in range(len(literal), SHORTEST - 1, -1):
-        rarity = min(_ENOUGH, sum(weights[end - _LOOK : end]))
+        rarity = weights[end - 1] + weights[end - 2] + weights[end - 3] + weights[end - 4]
+        if rarity >= _ENOUGH:
+            return literal[:end]
         if rarity > best:
             best, size = rarity, end
-            if best == _ENOUGH:
-                break
     return literal[:size]

@@ -116,9 +116,9 @@ class Retainer:
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
-            if self._is_head[which]:
-                heads = heads + 1 if heads and buf.count(b"\n", head_end, start) <= _NEXT_HEAD else 1
-                head_end = stop
+            if after >= _BLOCK_LINES and self._is_head[which]:
+                near = heads and start - head_end < COMPARED * _NEXT_HEAD and buf.count(b"\n", head_end, start) <= _NEXT_HEAD
+                heads, head_end = heads + 1 if near else 1, stop
                 if heads == COPIES:
                     self._crashes_left -= 1
                 if heads >= COPIES and self._crashes_left >= 0:
@@ -196,8 +196,11 @@ class Retainer:
         while last + 1 < len(hits) and base + hits[last + 1][0] <= stop:
             last += 1
         # heads lie in the order of their ends, the literals they begin need not: a few are looked at
-        nearest = hits[max(index, last - 7) : last + 1]
-        return any(stop - self._end_of(buf, base + end, which) <= 2 for end, which in nearest)
+        for end, which in hits[max(index, last - 7) : last + 1]:
+            gap = stop - base - end
+            if gap <= 2 or any(0 <= gap - len(rest) <= 2 and buf.startswith(rest, base + end) for rest in self._rests[which]):
+                return True
+        return False
 
     def _reach_of(
         self, hits: list[tuple[int, int]], index: int, base: int, stop: int, text: bytes
