@@ -23,6 +23,8 @@ _Key = tuple[str | bytes, int]
 
 #: so few new ones are not worth writing the file again
 _FEW = 4
+#: more than the package has: then those that this start did not use are left out
+_MOST = 1_000
 
 _kept: dict[_Key, _Row] | None = None
 _new: dict[_Key, _Row] = {}
@@ -42,7 +44,10 @@ def keep() -> None:
     """Writes what this start had to compile, for the next one."""
     if len(_new) <= _FEW:
         return
-    content = marshal.dumps({**(_kept or {}), **_new})
+    rows = {**(_kept or {}), **_new}
+    if len(rows) > _MOST:  # those of versions long gone would be read at each start
+        rows = {key: row for key, row in rows.items() if key in _made}
+    content = marshal.dumps(rows)
     data.write_own(_path(), _stamp(content) + content)
     _new.clear()
 

@@ -95,3 +95,18 @@ def test_a_file_others_may_write_is_not_read(kept: Path, monkeypatch: pytest.Mon
     start_again(monkeypatch)
     compiled.pattern_of(r"rank1(\d+)")
     assert len(compiled._new) == 1
+
+
+def test_patterns_that_nobody_asks_for_any_more_are_let_go(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_MOST", 30)
+    for n in range(28):
+        compiled.pattern_of(f"old {n}")
+    compiled.keep()
+    start_again(monkeypatch)
+    compiled.pattern_of("old 3")
+    for n in range(8):
+        compiled.pattern_of(f"new {n}")
+    compiled.keep()
+    start_again(monkeypatch)
+    compiled.pattern_of("old 3")
+    assert {source for source, _ in compiled._read()} == {"old 3", *(f"new {n}" for n in range(8))}
