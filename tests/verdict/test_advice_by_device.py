@@ -61,7 +61,7 @@ def test_torch_keeps_its_advice(told: Told) -> None:
     ("line", "foreign", "own"),
     [
         (
-            "HW Exception by GPU node-9 (Agent handle: 0x631351bb5a20) reason :GPU Hang\n",
+            "HW Exception by GPU node-9 (Agent handle: 0x55d0c4a81e10) reason :GPU Hang\n",
             ("nvidia-smi", "Xid"),
             "amdgpu",
         ),
@@ -91,7 +91,7 @@ def test_hardware_is_looked_at_with_its_own_tools(told: Told, line: str, foreign
         ("XlaRuntimeError: INTERNAL: during context [pre-optimization]: channel 7 has two sends\n", "nvcc", "xla_dump_to"),
         ("RuntimeError: Graph compile failed. synStatus=synStatus 26 [Generic failure].\n", "nvcc", "HABANA_LOGS"),
         ("RuntimeError: Error building extension 'fused_op'\n", "HABANA_LOGS", "nvcc"),
-        ("EJ0001: 2026-11-29-11:57:54.167.645 Failed to initialize the HCCP process. Reason: Maybe the last training process is running.\n", "NCCL_", "plog"),
+        ("EJ0001: 2026-11-29-11:58:31.204.377 Failed to initialize the HCCP process. Reason: Maybe the last training process is running.\n", "NCCL_", "plog"),
         ("RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64\n", "NCCL_", "plog"),
     ],
 )  # fmt: skip

@@ -170,7 +170,7 @@ def _blocked(task: str, module: str) -> str:
 
 
 def test_a_task_that_the_kernel_saw_blocked(told: Told) -> None:
-    service = "[Sun Nov 29 19:10:52 2026] sshd[812]: segfault at 0 ip 0000000000000000 sp 00007ffe8ceaabb8 error 14 in sshd[55d8+d0]\n"
+    service = "[Sun Nov 29 19:10:52 2026] sshd[812]: segfault at 0 ip 0000000000000000 sp 00007ffd3c1a9e58 error 14 in sshd[55d8+d0]\n"
     storage = told(service + _blocked("epilog.sh:70", "sunrpc") + _blocked("python:4711", "sunrpc") * 3)
     assert (
         storage.status is Status.HUNG
@@ -205,7 +205,7 @@ def test_what_actors_print_after_the_drivers_end_is_no_life(told: Told) -> None:
 
 
 def test_a_signal_to_torchs_agent_is_no_ranks_failure(told: Told) -> None:
-    started = "Initializing distributed: world size 1, rank 0\n2026-11-29 20:10:42.760519: I tensorflow/core/util/port.cc:110] oneDNN custom operations are on.\n"
+    started = "Initializing distributed: world size 1, rank 0\n2026-11-29 20:10:42.318207: I tensorflow/core/util/port.cc:110] oneDNN custom operations are on.\n"
     frames = (
         'Traceback (most recent call last):\n  File "/opt/py/torch/distributed/launch.py", line 196, in <module>\n    main()\n'
         '  File "/opt/py/torch/distributed/elastic/multiprocessing/api.py", line 62, in _terminate_process_handler\n'

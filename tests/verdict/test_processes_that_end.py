@@ -97,8 +97,8 @@ def test_the_shells_killed_behind_an_engine_that_kills_its_own_tree_is_no_cause(
 
 def _store(remote: str, level: str = "W") -> str:
     return (
-        f"[rank3]:[{level}529 20:15:40.009594118 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=100, addr=[{remote}]:34940, "
-        f"remote=[{remote}]:33307): Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?\n"
+        f"[rank3]:[{level}529 20:15:40.007310452 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=100, addr=[{remote}]:35218, "
+        f"remote=[{remote}]:41811): Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?\n"
         f'[rank3]:[{level}529 20:15:40.014281830 ProcessGroupNCCL.cpp:1826] [PG ID 0 PG GUID 0 Rank 3] Failed to check the "should dump" flag '
         "on TCPStore, (maybe TCPStore server has shut down too early), with error: Failed to recv, got 0 bytes.\n"
     )

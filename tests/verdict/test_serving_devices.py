@@ -127,11 +127,11 @@ def test_tensorrt_llms_error_lines_with_a_rank(told: Told) -> None:
 
 def test_tensorrts_own_words_come_before_the_exception_made_of_them(told: Told) -> None:
     text = (
-        "[TensorRT-LLM][INFO] Loaded engine size: 68370 MiB\n"
+        "[TensorRT-LLM][INFO] Loaded engine size: 61204 MiB\n"
         "[TensorRT-LLM][ERROR] [alloc.cpp::allocate::31] Error Code 1: Cuda Runtime (out of memory)\n"
-        "[TensorRT-LLM][ERROR] [load.cpp::load::572] Error Code 2: OutOfMemory (Requested size was 69568823808 bytes.)\n"
+        "[TensorRT-LLM][ERROR] [load.cpp::load::572] Error Code 2: OutOfMemory (Requested size was 62109843456 bytes.)\n"
         "Error: init: [TensorRT-LLM][ERROR] Assertion failed: Failed to deserialize cuda engine. (/src/runtime/tllmRuntime.cpp:135)\n"
-        "1       0x7f33b4eabcc7 tensorrt_llm::common::throwRuntimeError(char const*, int, std::string const&) + 82\n"
+        "1       0x7e21a0c3d5b4 tensorrt_llm::common::throwRuntimeError(char const*, int, std::string const&) + 82\n"
     )
     incident = told(text)
     assert incident.verdict.category is Category.OOM_GPU
@@ -145,7 +145,7 @@ def test_an_exit_code_that_stands_for_a_signal(told: Told, code: int, category: 
     assert told(text).verdict.category is category
 
 
-ROUTER = "[46123] /src/ggml/src/ggml-cuda/attend.cu:57{0}\n[46123] /opt/libggml-base.so.0(+0x18665) [0x7fbfdb553665]\n[46123] /opt/libggml-base.so.0(ggml_print_backtrace+0x1df) [0x7fbfdb553a3f]\n"
+ROUTER = "[40817] /src/ggml/src/ggml-cuda/attend.cu:57{0}\n[40817] /opt/libggml-base.so.0(+0x18665) [0x7a11c0de4665]\n[40817] /opt/libggml-base.so.0(ggml_print_backtrace+0x1df) [0x7a11c0de4a3f]\n"
 
 
 def test_a_router_of_llama_cpp_puts_a_port_before_its_servers_lines(told: Told) -> None:
