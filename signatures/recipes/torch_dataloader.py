@@ -6,6 +6,7 @@ The parent only learns that its worker is gone; what ended the worker is in the 
 
 import os
 import signal
+import time
 
 from runtime import main, seeded
 
@@ -27,6 +28,8 @@ class Dataset:
         if index == 5 and self.death is not None:
             if self.death == "raise" or os.getpid() == self.main_pid:
                 raise ValueError(f"item {index} cannot be read")
+            # torch registers its workers after it has started all of them; of one that ends before, nothing but its absence is told
+            time.sleep(3)
             if self.death == "exit":
                 os._exit(1)
             os.kill(os.getpid(), getattr(signal, self.death))
