@@ -156,7 +156,7 @@ def whose(
     if len(said) == 1:
         number = said.pop()
         return Rank(f"rank {number}", number)
-    ended = [e for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and _failed(e)]
+    ended = [e for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and _failed(e) and not _dead_before(e, first)]
     named = [e.rank for e in ended if e.rank is not None and e.rank.number not in waited and not _in_a_crowd(e, ended)]
     mine = [r for r in named if own is not None and own.pid is not None and r.pid == own.pid]
     if mine:
@@ -185,6 +185,12 @@ def _ended_by(event: Event, signal: str | None) -> bool:
     """True where a launcher says that the signal ended a process."""
     exit_ = event.fields.get("exit") if event.kind is EventKind.PROCESS_EXIT else None
     return isinstance(exit_, ProcessExit) and signal is not None and signal in (exit_.signal, signal_of(exit_.code))
+
+
+def _dead_before(end: Event, first: Sighting) -> bool:
+    """True for a process that was killed above the exception: it raised nothing any more, however late its lines were written."""
+    above = end.span.source == first.span.source and end.span.first_line < first.span.first_line
+    return first.kind == "python" and above and _ended_by(end, "SIGKILL")
 
 
 def _in_a_crowd(end: Event, ended: Sequence[Event]) -> bool:
