@@ -17,12 +17,14 @@ _SILENT = 600.0
 _NO_YEAR = 20 * 365 * 86400.0
 #: lines of a source in which its first time is sought
 _HEAD = 200
-_KERNEL = frozenset(("oom_killer", "kernel_log"))
+_KERNEL = frozenset(("oom_killer", "kernel_log", "kernel_trace"))
+#: what the kernel tells of a process that ended
+_ENDS = frozenset((EventKind.OOM_KILL, EventKind.FATAL_SIGNAL))
 
 
 def job_began(events: Sequence[Event], intake: Intake) -> float | None:
     """The first dated time of the sources in which no kernel speaks; None where there is none, or no kernel speaks at all."""
-    of_kernel = {e.span.source for e in events if e.kind is EventKind.OOM_KILL and e.parser in _KERNEL}
+    of_kernel = {e.span.source for e in events if e.kind in _ENDS and e.parser in _KERNEL}
     if not of_kernel:
         return None
     first: dict[int, float] = {}
@@ -37,7 +39,7 @@ def job_began(events: Sequence[Event], intake: Intake) -> float | None:
 
 
 def is_stale(event: Event, began: float | None) -> bool:
-    """True for the kill of a process that had ended before the job began."""
-    if event.kind is not EventKind.OOM_KILL or event.parser not in _KERNEL or event.time is None or began is None:
+    """True for the kill or the fault of a process that had ended before the job began."""
+    if event.kind not in _ENDS or event.parser not in _KERNEL or event.time is None or began is None:
         return False
     return _SILENT < began - event.time < _NO_YEAR

@@ -122,3 +122,10 @@ def test_a_kill_from_before_the_job_explains_nothing(told: Told) -> None:
 def test_a_watchdog_that_hangs_itself_is_a_hang(told: Told) -> None:
     words = "[rank3]:[F302 10:41:05.110211771 ProcessGroupNCCL.cpp:1557] [PG ID 0 PG GUID 0(default_pg) Rank 3] [PG ID 0 PG GUID 0(default_pg) Rank 3] Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.\n"
     assert told(STEPS + words).status is Status.HUNG
+
+
+def test_a_fault_from_before_the_job_explains_nothing(told: Told) -> None:
+    missed = 'Traceback (most recent call last):\n  File "/j/run.py", line 9, in <module>\n    main()\nKeyError: \'doc_71\'\n'
+    fault = "[{}] python3[99123]: segfault at 10 ip 00007f11a2b3c4d5 sp 00007ffc10203040 error 4 in libtorch_cpu.so[7f11a0000000+8000000]\n"
+    assert told(DATED + missed, fault.format("Fri Feb 27 02:11:45 2026")).verdict.category is Category.USER_CODE
+    assert told(DATED, fault.format("Mon Mar  2 10:20:21 2026")).verdict.category is Category.SEGFAULT
