@@ -212,6 +212,7 @@ def test_a_ranks_nccl_words_belong_to_its_exception(told: Told) -> None:
 def test_tasks_that_could_not_be_launched(told: Told) -> None:
     failed = told("srun: error: task 0 launch failed: Error configuring interconnect\n")
     assert failed.status is not Status.HEALTHY and "Error configuring interconnect" in _said(failed)
+    assert failed.verdict.category is Category.CONFIG_ERROR and failed.verdict.title.startswith("Slurm could not launch")
     assert told("srun: launch failed over to node 8: continuing\n" + PROGRESS).status is Status.HEALTHY
 
 
