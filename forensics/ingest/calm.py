@@ -12,6 +12,7 @@ import stat
 
 from forensics.ingest.assemble import Taken
 from forensics.ingest.feeds import line_feeds
+from forensics.ingest.inputs import CONTROL
 from forensics.ingest.streams import compression_of
 from forensics.ingest.wants import Wants
 
@@ -19,7 +20,7 @@ from forensics.ingest.wants import Wants
 BIGGEST = 1 << 20
 #: first bytes that must be plain, and what is not
 _HEAD = 512
-_CONTROL = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32)) + b"\x7f"
+_NOT_PLAIN = CONTROL + b"\0\x7f"
 #: of the last line
 _LINE_CAP = 4_096
 
@@ -59,7 +60,7 @@ def _is_plain(head: bytes) -> bool:
     """ASCII without control characters: neither packed nor a dump, and in no encoding of its own."""
     return (
         head.isascii()
-        and len(head.translate(None, _CONTROL)) == len(head)
+        and len(head.translate(None, _NOT_PLAIN)) == len(head)
         and not head.startswith((b"PK", b"{"))
         and head[257:262] != b"ustar"
         and compression_of(head) is None

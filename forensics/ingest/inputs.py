@@ -24,7 +24,7 @@ _ZIP_IN_MEMORY = 256 * 1024 * 1024
 _BLOB_CAP = 256 * 1024 * 1024
 _HEADER_CAP = 1024 * 1024
 #: control bytes that no text has: all below the space but NUL, tab, line ends and ESC
-_CONTROL = bytes([*range(1, 9), *range(14, 27), *range(28, 32)])
+CONTROL = bytes([*range(1, 9), *range(14, 27), *range(28, 32)])
 _PICKLE = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 
 
@@ -262,7 +262,7 @@ def _is_binary(head: bytes, encoding: str) -> bool:
     if encoding.startswith(("utf-16", "utf-32")) or not head:
         return False
     sample = head[:2048]
-    control = len(sample) - len(sample.translate(None, _CONTROL))
+    control = len(sample) - len(sample.translate(None, CONTROL))
     return control > max(len(sample) * 0.05, 12) or (
         sample.count(0) > len(sample) * 0.5 and sample.strip(b"\0") != b"" and control > 0
     )

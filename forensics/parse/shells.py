@@ -25,6 +25,8 @@ from forensics.parse.rows import Row, Table
 from forensics.parse.signals import signal_in, signal_of_exit
 
 _X = EventKind.PROCESS_EXIT
+#: the interpreter, as it names itself
+_PYTHON = r"\S{0,300}[Pp]ython[\w.-]{0,20}"
 _SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Hangup|Quit|User defined signal \d)"
 
 #: what bash says of a process that a signal ended, in the languages of its users (bash po/*.po): words -> English
@@ -230,19 +232,19 @@ _TABLE = Table(
         Row(
             "can't open file '",
             EventKind.MESSAGE,
-            r"^(?P<message>(?P<program>\S{0,300}[Pp]ython[\w.-]{0,20}): can't open file '(?P<file>[^'\n]{1,1000})': \[Errno \d{1,3}\] .{1,200})$",
+            rf"^(?P<message>(?P<program>{_PYTHON}): can't open file '(?P<file>[^'\n]{{1,1000}})': \[Errno \d{{1,3}}\] .{{1,200}})$",
             level="ERROR",
         ),
         Row(
             ": No module named ",
             EventKind.MESSAGE,
-            r"^(?P<message>(?P<program>\S{0,300}[Pp]ython[\w.-]{0,20}): No module named (?P<module>[\w.]{1,300}(?:; .{1,400})?))$",
+            rf"^(?P<message>(?P<program>{_PYTHON}): No module named (?P<module>[\w.]{{1,300}}(?:; .{{1,400}})?))$",
             level="ERROR",
         ),
         Row(
             ": Error while finding module specification for ",
             EventKind.MESSAGE,
-            r"^(?P<message>\S{0,300}[Pp]ython[\w.-]{0,20}: Error while finding module specification for .{1,600})$",
+            rf"^(?P<message>{_PYTHON}: Error while finding module specification for .{{1,600}})$",
             level="ERROR",
         ),
         Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))(?:: 11)?\s*$", fill=exit_of("shell")),

@@ -35,6 +35,9 @@ _NAMES = {
     31: "SIGSYS",
 }
 
+#: how a process ends that nobody asked to, by a fault of its own
+FAULTS = frozenset(("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"))
+
 #: strsignal(3) and shells' words, longest first where one holds another
 _WORDS = (
     ("Segmentation fault", "SIGSEGV"),

@@ -13,6 +13,7 @@ from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.verdict import CausalRole
+from forensics.parse.signals import FAULTS
 from forensics.verdict.sighting import Near, Sighting, close, same_process
 
 #: sightings that are looked at on each side of one
@@ -40,7 +41,7 @@ _LATEST_S = 7_200
 #: how far below the runtime's own line its caller's traceback can stand
 _RAISED_WITHIN = 400
 #: signals that end a process by a fault of its own, and how far below its dump they are told, in lines
-_FAULTS = frozenset(("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"))
+_FAULTS = FAULTS | {"SIGABRT"}
 _DUMP_ABOVE = 60
 _STATUS = Pattern(r"^(?:CUDA_ERROR|CUDNN_STATUS|CUBLAS_STATUS|CUSOLVER_STATUS|CUSPARSE_STATUS|cudaError|hipError)")
 _SEE_ABOVE = Pattern(r"(?:errors?|log|messages?|output) above|see above", re.I)

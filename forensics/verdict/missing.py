@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from forensics.model.source import Rank
+from forensics.parse.signals import FAULTS
 from forensics.verdict.fold import Group
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting
 
-#: how a process ends that nobody asked to; an abort is the watchdog's own
-_FAULTS = frozenset(("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"))
 _MOST = 512
 
 
@@ -55,9 +54,9 @@ def _before(seen: Sighting, begin: tuple[int, float], told: float | None, places
     key = order.key(seen.span, seen.time)[:2]
     earlier = key < begin or (seen.time is None and line is not None and seen.span.first_line < line)
     if seen.kind == "exit":
-        if seen.type in _FAULTS and seen.time is None:
+        if seen.type in FAULTS and seen.time is None:
             return True  # a starter kills what is left over, but it does not make it fault
-        return seen.type in (*_FAULTS, "SIGKILL") and earlier
+        return seen.type in (*FAULTS, "SIGKILL") and earlier
     if seen.weight < 3 and not seen.typed:
         return False
     if seen.time is not None and told is not None:
