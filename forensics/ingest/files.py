@@ -207,7 +207,7 @@ def take_one(
     taken = take(
         opened.name, stream.encoding, stream.compression, scanned, retainer, pulse, scanned.bytes <= shares.whole
     )
-    if not shares.few and not retainer.fold.counts and taken.kept:
+    if not shares.few and not taken.whole and not retainer.fold.counts and taken.kept:
         # of one of very many inputs that says nothing: its last sign of life
         return taken._replace(kept=[], sightings=taken.kept[-1:], whole=False)
     return taken

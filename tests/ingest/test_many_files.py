@@ -79,3 +79,12 @@ def test_what_may_be_packed_is_not_taken_for_calm(content: bytes, tmp_path: Path
     path = tmp_path / "one"
     path.write_bytes(content)
     assert Calm(Wants([Anchor(b"BOOM")]), 0).taken(str(path)) is None
+
+
+def test_very_many_small_files_are_kept_whole(tmp_path: Path) -> None:
+    """What is kept whole was not searched: nothing says that it is calm."""
+    for number in range(300):
+        (tmp_path / f"rank_{number}.log").write_text(f"step 1\nBOOM {number}\nafter\n" if number in (17, 254) else "step 1\nstep 2\n")
+    intake = read([str(tmp_path)], [Anchor(b"BOOM", 2, 3)], ReadOptions(processes=1))
+    assert len(intake.lines) == 300 * 2 + 2
+    assert {line.rank.number for line in intake.lines if "BOOM" in line.text and line.rank} == {17, 254}
