@@ -153,3 +153,14 @@ def test_what_each_of_very_many_files_repeats_is_counted_for_every_rank(tmp_path
     access = next(one for one in found.findings if one.id == "cuda.illegal-memory-access")
     native = next(one for one in found.failures if one.kind == "native")
     assert (len(access.ranks), access.count) == (len(native.ranks), native.count) == (280, 280 * 24)
+
+
+@pytest.mark.parametrize("prefix", ["worker three > ", "[rank 3] ", "2026-11-29 20:15:20,000 rank 3: "])
+def test_a_prefix_that_only_the_crash_shows_is_learnt_at_the_end_of_a_long_log(prefix: str) -> None:
+    calm = [f"{prefix}step {n} loss 2.{n}" for n in range(1_500)]
+    crash = ["Traceback (most recent call last):", '  File "/j/train.py", line 9, in main', "    fit()", '  File "/j/fit.py", line 4, in fit', "    x['a']", "KeyError: 'a'"]
+    found = analyze(["\n".join([*calm, *(prefix + line for line in crash)]).encode()])
+    assert found.status is Status.CRASHED
+    assert found.primary is not None and found.primary.root_type == "KeyError"
+    assert [frame.function for frame in found.primary.frames] == ["main", "fit"]
+    assert analyze(["\n".join(calm).encode()]).status is Status.HEALTHY

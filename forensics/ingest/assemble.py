@@ -22,9 +22,6 @@ from forensics.ingest.wants import Wants
 from forensics.model.record import replace
 from forensics.model.source import LogLine, LogSource, Note, RankActivity, Skipped
 
-#: lines that tell which weak prefixes a source uses
-_SAMPLE = 400
-
 
 class Taken(NamedTuple):
     """What is left of a source after its scan.
@@ -114,7 +111,7 @@ class Assembly:
 
     def _add(self, source: LogSource, kept: list[tuple[int, str]], sightings: list[tuple[int, bytes]]) -> None:
         index = len(self.sources)
-        maker = LineMaker(index, source.default_rank, [text for _, text in kept[:_SAMPLE]])
+        maker = LineMaker(index, source.default_rank, (text for _, text in kept))
         for number, text in kept:
             maker.add(number, text)
         count = len(maker.lines)

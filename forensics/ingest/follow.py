@@ -192,11 +192,12 @@ class _Live:
         else:
             self._retainer.keep_tail(first, bytes(self._buf[at : self._base]) + waiting)
             kept = list(self._retainer.lines())
-        sample = min(len(kept), _SAMPLE)
+        # once more when there are twice as many lines to tell the prefixes, or the first tracebacks
+        sample = min(len(kept), _SAMPLE) + (_SAMPLE * 2 if any(b'File "' in raw for _, raw in kept) else 0)
         if sample > 2 * self._sampled or not self._sampled:
             # more lines may tell more about the prefixes
             self._maker, self._made, self._sampled = (
-                LineMaker(0, None, [text_of(raw) for _, raw in kept[:_SAMPLE]]),
+                LineMaker(0, None, (text_of(raw) for _, raw in kept)),
                 {},
                 sample,
             )

@@ -31,19 +31,23 @@ _IS_RANK = Pattern(r"\bworld_size=\d{1,6} rank=(\d{1,6}) local_rank=")
 
 
 class LineMaker:
-    """Makes the lines of one source. default_rank: what the file's name says, for lines that say nothing."""
+    """Makes the lines of one source. default_rank: what the file's name says, for lines that say nothing; sample: texts
+    of the source, in order, that tell its prefixes."""
 
     __slots__ = ("_default", "_learned", "_quoted", "_source", "_table", "lines", "watch")
 
     def __init__(self, source: int, default_rank: Rank | None = None, sample: Iterable[str] = ()) -> None:
         self._source = source
         self._default = default_rank
-        head = [text for raw in sample for text in visible(raw)][:_SAMPLE]
+        raws = list(sample)
+        head = [text for raw in raws[:_SAMPLE] for text in visible(raw)][:_SAMPLE]
+        # a crash mostly stands at the end, and its tracebacks show a prefix that nothing else does
+        later = [text for raw in raws[_SAMPLE:] if _is_framed(raw) for text in visible(raw)][:_SAMPLE]
         self._quoted = _is_quoted(head)
         if self._quoted:
-            head = [_unquote(text) for text in head]
+            head, later = ([_unquote(text) for text in texts] for texts in (head, later))
         self._table = table_of(votes(head))
-        framed = [text for text in head if 'File "' in text or "Traceback" in text]
+        framed = [text for text in (*head, *later) if _is_framed(text)]
         self._learned = learn(self._table.peel(text).text for text in framed) if framed else None
         self.watch = ClockWatch()
         self.lines: list[LogLine] = []
@@ -93,6 +97,10 @@ class LineMaker:
             LogLine(self._source, number, part, raw, stream, rank, seconds, level, origin, dialect)
             for part in (body.split("\n") if "\n" in body else (body,))
         ]
+
+
+def _is_framed(text: str) -> bool:
+    return 'File "' in text or "Traceback" in text
 
 
 def _is_quoted(head: list[str]) -> bool:
