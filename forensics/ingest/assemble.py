@@ -5,10 +5,11 @@ assembly.add(Taken("a.log", …, kept=[(812, b"[2026-11-29 20:15:20 TP1] boom")]
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from forensics.ingest.activity import activity_of
+from forensics.ingest.alike import Alike
 from forensics.ingest.decode import text_of
 from forensics.ingest.intake import Intake
 from forensics.ingest.lines import LineMaker, settle
@@ -20,14 +21,14 @@ from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import Scanned
 from forensics.ingest.wants import Wants
 from forensics.model.record import replace
-from forensics.model.source import LogLine, LogSource, Note, RankActivity, Skipped
+from forensics.model.source import LogLine, LogSource, Note, Rank, RankActivity, Skipped
 
 
 class Taken(NamedTuple):
     """What is left of a source after its scan.
 
     size: in bytes; kept: (number, bytes) of every kept line; repeats: as `Fold.repeats`; sightings: as
-    `Pulse.sightings`; whole: every line is in `kept`.
+    `Pulse.sightings`; whole: every line is in `kept`; alike: as `Retainer.alike`.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Taken(NamedTuple):
     cut_lines: int
     sightings: list[tuple[int, bytes]]
     whole: bool
+    alike: Set[int] = frozenset()
 
 
 def take(
@@ -51,11 +53,13 @@ def take(
     return Taken(
         name, scanned.bytes, scanned.lines, encoding, compression, kept, retainer.fold.repeats(kept),
         retainer.evicted, retainer.cut_lines + scanned.long_lines, [] if whole else pulse.sightings(), whole,
+        retainer.alike,
     )  # fmt: skip
 
 
 class Assembly:
-    """Collects the sources of one run. names: of all inputs, which tell whether a number in a name is a pod's."""
+    """Collects the sources of one run. names: of all inputs, which tell whether a number in a name is a pod's; copies: lines
+    that were not kept, as other inputs say the same."""
 
     def __init__(self, wants: Wants, names: Iterable[str] = ()) -> None:
         self._siblings = Siblings(names)
@@ -67,6 +71,8 @@ class Assembly:
         self.skipped: list[Skipped] = []
         self.blobs: list[tuple[str, bytes]] = []
         self.repeats: dict[tuple[int, int], int] = {}
+        self._alike = Alike()
+        self.copies = 0
 
     def apart(self) -> Assembly:
         """An empty one for inputs of the same run that another process reads."""
@@ -76,12 +82,15 @@ class Assembly:
 
     def add(self, taken: Taken) -> None:
         """One scanned source."""
-        kept = [(number, text_of(raw)) for number, raw in taken.kept]
         rank = rank_of_name(taken.name, self._siblings)
+        if not taken.kept and len(taken.sightings) == 1:
+            self._add_calm(taken, rank)
+            return
+        kept = [(number, text_of(raw)) for number, raw in taken.kept]
         source = LogSource(taken.name, taken.size, taken.lines, taken.encoding, taken.compression, rank)
         parts = fenced(source.name, kept) if taken.whole else None
         if parts is None:
-            self._add(source, kept, taken.sightings)
+            self._add(source, kept, taken.sightings, taken.alike)
         else:
             for part in parts:
                 size = sum(len(text) + 1 for _, text in part)
@@ -91,6 +100,16 @@ class Assembly:
             self.repeats[(index, number)] = count
         if not taken.whole:
             self._explain(taken)
+
+    def _add_calm(self, taken: Taken, rank: Rank | None) -> None:
+        """A source of which the last line was seen, and nothing kept."""
+        index = len(self.sources)
+        maker = LineMaker(index, rank)
+        number, raw = taken.sightings[0]
+        maker.add(number, text_of(raw))
+        clock = maker.watch.clock()
+        self.sources.append(LogSource(taken.name, taken.size, taken.lines, taken.encoding, taken.compression, rank, clock))
+        self.activity.extend(activity_of(settle(maker.lines, maker.watch)))
 
     def _explain(self, taken: Taken) -> None:
         folded = sum(taken.repeats.values())
@@ -109,7 +128,9 @@ class Assembly:
         if taken.cut_lines:
             self.notes.append(Note("ingest", f"{taken.name}: {taken.cut_lines} long lines were cut", hides=True))
 
-    def _add(self, source: LogSource, kept: list[tuple[int, str]], sightings: list[tuple[int, bytes]]) -> None:
+    def _add(
+        self, source: LogSource, kept: list[tuple[int, str]], sightings: list[tuple[int, bytes]], alike: Set[int] = frozenset()
+    ) -> None:
         index = len(self.sources)
         maker = LineMaker(index, source.default_rank, (text for _, text in kept))
         for number, text in kept:
@@ -121,13 +142,26 @@ class Assembly:
                 maker.add(number, text_of(raw))
         seen = settle(maker.lines, maker.watch)
         self.sources.append(replace(source, clock=maker.watch.clock()))
-        self.lines.extend(seen[:count])
+        self.lines.extend(self._without_copies(seen[:count]) if alike and all(number in alike for number, _ in kept) else seen[:count])
         if len(seen) > count:
             seen = sorted(seen, key=lambda line: line.number)
         self.activity.extend(activity_of(seen))
 
+    def _without_copies(self, lines: list[LogLine]) -> Iterator[LogLine]:
+        """Those lines of a source that say something new; of the others a kept copy elsewhere is counted."""
+        for line in lines:
+            place = self._alike.place_of(line)
+            if place is None:
+                yield line
+            else:
+                self.repeats[place] = self.repeats.get(place, 0) + 1
+                self.copies += 1
+
     def intake(self) -> Intake:
         """Everything collected so far."""
+        if self.copies:
+            text = f"{self.copies:,} marked lines only repeat what inputs of the same rank said before; they were counted, not kept"
+            self.notes.append(Note("ingest", text))
         return Intake(
             sources=tuple(self.sources),
             lines=self.lines,

@@ -11,41 +11,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from forensics.ingest.assemble import Assembly, Taken, take
-from forensics.ingest.calm import Calm
 from forensics.ingest.inputs import Opened, open_all
 from forensics.ingest.news import News
 from forensics.ingest.options import ReadOptions
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import scan
+from forensics.ingest.shares import Shares
+from forensics.ingest.small import Small
 from forensics.ingest.wants import Wants
 from forensics.model.record import replace
 from forensics.model.source import Skipped
 
 #: from here on several processes share a file
 BIG = 64 * 1024 * 1024
-#: of many inputs each keeps less: bytes of whole small files, lines of heads and tails, in all
-_WHOLE_IN_ALL, _EDGES_IN_ALL = 4 * 1024 * 1024, 20_000
-#: with more inputs than this one without a hit keeps its last line only
-_FEW = 256
 _OPENING = 20_000
 
-
-class Shares:
-    """What one of so many inputs may keep: bytes kept whole, lines of its tail, bytes of its regions. common: templates
-    that inputs of this process have in common."""
-
-    __slots__ = ("budget", "common", "edges", "few", "whole")
-
-    def __init__(self, options: ReadOptions, inputs: int) -> None:
-        inputs = max(inputs, 1)
-        self.few = inputs <= _FEW
-        self.common: dict[int, int] | None = None if self.few else {}
-        self.whole = options.whole_below if inputs == 1 else min(options.whole_below, _WHOLE_IN_ALL // inputs)
-        self.edges = options.edge_lines if inputs == 1 else min(options.edge_lines, max(_EDGES_IN_ALL // inputs, 1))
-        if not self.few:
-            self.edges = min(self.edges, 1)
-        self.budget = max(options.budget // inputs, min(options.budget, 64 * 1024))
+#: an input, and its bytes where it is a regular file
+Sized = tuple[str | bytes, int | None]
 
 
 class _Progress:
@@ -66,11 +49,11 @@ class _Progress:
 def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, assembly: Assembly) -> None:
     """Reads every input, in order, into the assembly."""
     shares = Shares(options, len(items))
-    sizes = [_size(item) for item in items]
-    parts = _parts(items, sizes, options)
-    progress = _Progress(options, sizes) if options.on_progress is not None else None
+    sized = [(item, _size(item)) for item in items]
+    parts = _parts(sized, options)
+    progress = _Progress(options, [size for _, size in sized]) if options.on_progress is not None else None
     if len(parts) == 1:
-        _fill(assembly, items, wants, options, shares, progress.add if progress is not None else None)
+        _fill(assembly, sized, wants, options, shares, progress.add if progress is not None else None)
         return
     from forensics.ingest.parcel import pack, unpack
     from forensics.ingest.pieces import in_processes
@@ -79,7 +62,7 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
     alone = replace(options, processes=1)
     report = (lambda done: progress.add(done * len(parts))) if progress is not None else None
 
-    def apart(part: Sequence[str | bytes]) -> Callable[[], Any]:
+    def apart(part: Sequence[Sized]) -> Callable[[], Any]:
         return lambda: pack(_fill(assembly.apart(), part, wants, alone, shares, None))
 
     jobs = [lambda: _fill(assembly, parts[0], wants, alone, shares, report), *map(apart, parts[1:])]
@@ -89,7 +72,7 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
 
 def _fill(
     assembly: Assembly,
-    items: Sequence[str | bytes],
+    items: Sequence[Sized],
     wants: Wants,
     options: ReadOptions,
     shares: Shares,
@@ -116,7 +99,7 @@ def _own_error(name: str, error: Exception) -> Skipped:
 
 
 def _taken(
-    items: Sequence[str | bytes],
+    items: Sequence[Sized],
     wants: Wants,
     options: ReadOptions,
     shares: Shares,
@@ -125,14 +108,19 @@ def _taken(
     progress: Callable[[int], None] | None,
 ) -> Iterator[Taken]:
     """What is left of each input, in order; what could not be read goes to `skipped`, side inputs to `blobs`."""
-    calm = None if shares.few else Calm(wants, shares.whole)
-    for number, item in enumerate(items, 1):
-        quiet = calm.taken(item) if calm is not None and isinstance(item, str) else None
-        if quiet is not None:
-            if progress is not None:
-                progress(quiet.size)
-            yield quiet
-            continue
+    small = None if shares.few else Small(wants, shares, options.line_cap)
+    for number, (item, size) in enumerate(items, 1):
+        if small is not None and isinstance(item, str):
+            try:
+                taken = small.taken(item, size)
+            except Exception as error:
+                skipped.append(_own_error(item, error))
+                continue
+            if taken is not None:
+                if progress is not None:
+                    progress(taken.size)
+                yield taken
+                continue
         for opened in open_all([item], options, skipped, number):
             if opened.blob is not None:
                 blobs.append((opened.name, opened.blob))
@@ -154,22 +142,20 @@ def _size(item: str | bytes) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _parts(
-    items: Sequence[str | bytes], sizes: Sequence[int | None], options: ReadOptions
-) -> list[Sequence[str | bytes]]:
+def _parts(items: Sequence[Sized], options: ReadOptions) -> list[Sequence[Sized]]:
     """The inputs cut into one row a process, of about the same work; one row where more do not pay off."""
-    if len(items) < 2 or None in sizes or any(isinstance(item, bytes) for item in items):
+    if len(items) < 2 or any(size is None or isinstance(item, bytes) for item, size in items):
         return [items]
     from forensics.ingest.pieces import processes_for
 
     # opening a file costs as much as reading some of it
-    works = [(size or 0) + _OPENING for size in sizes]
+    works = [(size or 0) + _OPENING for _, size in items]
     total = sum(works)
     # one file that outweighs the others is cut itself
     if max(works) > total * 0.6:
         return [items]
     count = min(processes_for(options, total), len(items))
-    parts: list[Sequence[str | bytes]] = []
+    parts: list[Sequence[Sized]] = []
     start = done = 0
     for index, work in enumerate(works):
         done += work

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from forensics.ingest.options import ReadOptions
@@ -65,16 +66,7 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
         if name == "-":
             found.append(name)
         elif os.path.isdir(name):
-            for top, folders, files in os.walk(name):
-                folders[:] = sorted(f for f in folders if not f.startswith("."))
-                for file in sorted(files):
-                    path = os.path.join(top, file)
-                    if file.startswith("."):
-                        continue
-                    if _is_pipe(path):
-                        skipped.append(Skipped(path, "a named pipe in a folder; name it itself to read from it", harmless=True))
-                    else:
-                        found.append(path)
+            _walk(name, found, skipped)
         elif os.path.lexists(name) or not any(letter in name for letter in "*?["):
             found.append(name)
         else:
@@ -94,6 +86,33 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
             seen.add(real)
             unique.append(name)
     return unique
+
+
+def _walk(folder: str, found: list[str], skipped: list[Skipped]) -> None:
+    """Files in a folder, then those in the folders within it, by name; hidden ones and links to folders are left out."""
+    waiting = [folder]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                rows = sorted((entry for entry in entries if not entry.name.startswith(".")), key=attrgetter("name"))
+        except OSError:
+            continue
+        inner = []
+        for entry in rows:
+            try:
+                # a plain file is known as one without another look at it
+                if entry.is_file(follow_symlinks=False):
+                    found.append(entry.path)
+                elif entry.is_dir():
+                    if not entry.is_symlink():
+                        inner.append(entry.path)
+                elif _is_pipe(entry.path):
+                    skipped.append(Skipped(entry.path, "a named pipe in a folder; name it itself to read from it", harmless=True))
+                else:
+                    found.append(entry.path)
+            except OSError:
+                found.append(entry.path)  # told where it is opened
+        waiting.extend(reversed(inner))
 
 
 def open_all(

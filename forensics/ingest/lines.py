@@ -39,7 +39,13 @@ class LineMaker:
     def __init__(self, source: int, default_rank: Rank | None = None, sample: Iterable[str] = ()) -> None:
         self._source = source
         self._default = default_rank
+        self.watch = ClockWatch()
+        self.lines: list[LogLine] = []
+        self._quoted, self._learned = False, None
         raws = list(sample)
+        if not raws:
+            self._table = table_of()
+            return
         head = [text for raw in raws[:_SAMPLE] for text in visible(raw)][:_SAMPLE]
         # a crash mostly stands at the end, and its tracebacks show a prefix that nothing else does
         later = [text for raw in raws[_SAMPLE:] if _is_framed(raw) for text in visible(raw)][:_SAMPLE]
@@ -49,8 +55,6 @@ class LineMaker:
         self._table = table_of(votes(head))
         framed = [text for text in (*head, *later) if _is_framed(text)]
         self._learned = learn(self._table.peel(text).text for text in framed) if framed else None
-        self.watch = ClockWatch()
-        self.lines: list[LogLine] = []
 
     def add(self, number: int, text: str) -> None:
         """Appends the visible lines of one \\n-line."""
@@ -119,6 +123,8 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
     """Second look at the lines of one source, when all are known: global rank numbers; ranks for pids seen with a rank
     elsewhere; years from dated neighbours."""
     numbers = global_numbers(lines)
+    if len(lines) == 1 and not numbers and "pid=" not in lines[0].stream:
+        return lines  # nobody else speaks of its writer, and no other stamp tells its year
     by_pid: dict[str, Rank | None] = {}
     for line in lines:
         rank = line.rank

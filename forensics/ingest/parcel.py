@@ -55,6 +55,7 @@ def pack(part: Assembly) -> dict[str, Any]:
         "skipped": [(s.name, s.why, s.bytes, s.harmless) for s in part.skipped],
         "blobs": part.blobs,
         "repeats": [(*key, count) for key, count in part.repeats.items()],
+        "copies": part.copies,
         "ranks": ranks.rows,
     }  # fmt: skip
 
@@ -78,4 +79,5 @@ def unpack(parcel: dict[str, Any], into: Assembly) -> None:
         into.notes.append(Note(stage, text, Span(span[0] + before, *span[1:]) if span else None, hides))
     into.skipped.extend(Skipped(*row) for row in parcel["skipped"])
     into.blobs.extend(parcel["blobs"])
+    into.copies += parcel["copies"]
     into.repeats.update({(source + before, number): count for source, number, count in parcel["repeats"]})

@@ -155,18 +155,22 @@ class Siblings:
         return found[1] if found and len(self._numbers.get(found[1][: -len(found[2])], ())) > 1 else None
 
 
+_PACKED = (".gz", ".zst", ".xz", ".bz2")
+#: digits count, their values do not: names of one shape are of one form
+_SHAPE = str.maketrans("123456789", "000000000")
+
+
 def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
     """The rank that a file's name gives to lines without one; None where it gives none."""
-    for ending in (".gz", ".zst", ".xz", ".bz2"):
-        name = name.removesuffix(ending)
+    while name.endswith(_PACKED):
+        name = name[: name.rindex(".")]
     small = name.lower()
-    base = small.replace("\\", "/").rsplit("/", 1)[-1]
-    if any(axis in base for axis in ("tp", "dp", "pp", "ep", "cp")) and (found := _NAME_AXES.search(small)):
-        axes = tuple(sorted((axis, int(n)) for axis, n in re.findall(r"([a-z]{2})[_-]?(\d{1,4})", found[1])))
-        return _rank(label_of(axes), None, axes, None, None)
-    for words, form, kind in _NAMES:
-        if not any(word in small for word in words) or not (found := form.search(small)):
-            continue
+    form, kind = _form_of(small.translate(_SHAPE))
+    found = form.search(small) if form is not None else None
+    if found is not None:
+        if kind == "axes":
+            axes = tuple(sorted((axis, int(n)) for axis, n in re.findall(r"([a-z]{2})[_-]?(\d{1,4})", found[1])))
+            return _rank(label_of(axes), None, axes, None, None)
         if kind == "pod":
             return _pod(name[found.start(1) : found.end(1)])
         index = int(found[1])
@@ -175,6 +179,18 @@ def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
         return _rank(f"rank {index}", index, (("task", index),) if kind == "task" else (), None, None)
     pod = siblings.pod_of(name) if siblings is not None else None
     return _pod(pod) if pod else None
+
+
+@lru_cache(maxsize=1024)
+def _form_of(shape: str) -> tuple[Pattern[str] | None, str]:
+    """The form that a name in small letters has, and what its number is; shape: it, or it with zeros for its digits."""
+    base = shape.replace("\\", "/").rsplit("/", 1)[-1]
+    if any(axis in base for axis in ("tp", "dp", "pp", "ep", "cp")) and _NAME_AXES.search(shape):
+        return _NAME_AXES, "axes"
+    for words, form, kind in _NAMES:
+        if any(word in shape for word in words) and form.search(shape):
+            return form, kind
+    return None, ""
 
 
 def _pod(pod: str) -> Rank:
@@ -191,16 +207,18 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
     TP only: the TP index. With pipeline stages: pp * tp_size + tp, tp_size as printed or the number of indices seen. With
     DP beside TP: the TP index where each TP index belongs to one DP group only (attention DP), else unknown.
     """
-    ranks: set[Rank] = set()
-    sizes: set[int] = set()
-    nodes: set[str] = set()
-    pipeline = local = False
     kept = list(lines)
     # lines share their `Rank` objects: each is hashed once
     once = {id(line.rank): line.rank for line in kept if line.rank is not None}
-    ranks.update(rank for rank in once.values() if rank.number is None)
+    ranks = {rank for rank in once.values() if rank.number is None}
     if not ranks:
         return {}
+    if len(kept) == 1:
+        alone = _alone(kept[0].rank)
+        if alone is not None:
+            return alone
+    sizes: set[int] = set()
+    nodes: set[str] = set()
     names = {name for rank in ranks for name, _ in rank.axes}
     pipeline, local = "pp" in names, "local" in names
     if pipeline or local:
@@ -223,6 +241,15 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
         if number is not None:
             numbered[rank] = _rank(rank.label, number, rank.axes, rank.node, rank.pid)
     return numbered
+
+
+@lru_cache(maxsize=4096)
+def _alone(rank: Rank | None) -> dict[Rank, Rank] | None:
+    """`global_numbers` of a single line, None where what it says may matter."""
+    if rank is None or any(name in ("pp", "local") for name, _ in rank.axes):
+        return None
+    number = _number(dict(rank.axes), None, False, False)
+    return {} if number is None else {rank: _rank(rank.label, number, rank.axes, rank.node, rank.pid)}
 
 
 def _number(axes: dict[str, int], tp_size: int | None, replicas: bool, one_node: bool) -> int | None:

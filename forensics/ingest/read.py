@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from forensics.errors import ForensicsError
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.assemble import Assembly
-from forensics.ingest.files import Shares, read_all, take_one
+from forensics.ingest.files import read_all, take_one
 from forensics.ingest.inputs import names_of, open_all
 from forensics.ingest.intake import Intake
 from forensics.ingest.options import DEFAULT, ReadOptions
+from forensics.ingest.shares import Shares
 from forensics.ingest.wants import wants_of
 from forensics.model.source import Skipped
 

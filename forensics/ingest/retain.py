@@ -15,7 +15,7 @@ from typing import Any
 from forensics.ingest.feeds import line_feeds
 from forensics.ingest.fold import COMPARED, COPIES, DIGITS, MOST_TEMPLATES, Fold
 from forensics.ingest.places import Place, behind_lines
-from forensics.ingest.wants import Wants
+from forensics.ingest.wants import BLOCK_LINES, Wants
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
 _LONG, _DEEP = 300, 160
@@ -27,15 +27,13 @@ _AHEAD = (2 * 1024, 128 * 1024)
 _SAFE = 8 * 1024
 #: so many copies of a template keep all of their window; of later ones that stand alone what stands around tells nothing new
 _WIDE, _NARROW = 4, (1, 2)
-#: a window of so many lines after the hit is a block, whose body is compared, too
-_BLOCK_LINES = 20
 #: heads of blocks that stand so many lines below each other belong to as many writers whose lines are woven: what follows is kept whole, so
 #: many lines for each of them, and of so many such crashes
 _NEXT_HEAD, _WOVEN_LINES, _CRASHES = 3, 100, 2
 #: a block that is not complete yet waits for the next bytes, up to this size
 _DEFERRED = 512 * 1024
 #: inputs that say the same: so many keep what stands around it, and as many copies as of a template of their own
-_ALIKE = 64
+_ALIKE = 16
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
 _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
 
@@ -53,7 +51,8 @@ class Block:
 
 class Retainer:
     """Keeps the marked lines of one source, or of one piece of it (is_piece: another one follows, and what reaches over this
-    one's end is judged when they are put together). common: of very many inputs how many had each template, shared by all of them."""
+    one's end is judged when they are put together). common: of very many inputs how many had each template, shared by all of them;
+    alike: numbers of the kept lines that many of them had."""
 
     def __init__(
         self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False, common: dict[int, int] | None = None
@@ -63,6 +62,7 @@ class Retainer:
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
         self.fold = Fold()
         self.tail: tuple[int, bytes] | None = None
+        self.alike: set[int] = set()
         self.evicted = self.cut_lines = 0
         self._blocks: list[Block] = []
         self._ring: deque[Block] = deque()
@@ -70,7 +70,7 @@ class Retainer:
         self._end_line = 0  # the line after the last one kept
         self._end_at = -1  # its offset in the buffer, -1 where it is not there
         self._owed = 0  # lines below this number are kept as they come
-        self._is_head = [after >= _BLOCK_LINES and not frame for (_, after), frame in zip(wants.windows, wants.is_frame, strict=True)]
+        self._is_block = wants.is_block
         self._crashes_left = _CRASHES
         self._kept_of = [0] * len(wants.windows)
         self._reach: dict[int, tuple[int, int, int]] = {}  # template -> what its literals ask for together
@@ -116,7 +116,7 @@ class Retainer:
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
-            if after >= _BLOCK_LINES and self._is_head[which]:
+            if after >= BLOCK_LINES and self._is_block[which]:
                 near = heads and start - head_end < COMPARED * _NEXT_HEAD and buf.count(b"\n", head_end, start) <= _NEXT_HEAD
                 heads, head_end = heads + 1 if near else 1, stop
                 if heads == COPIES:
@@ -127,14 +127,14 @@ class Retainer:
                     self._kept_of[last] += 1
                     self._keep(buf, low, cut, start, number, before, heads * _WOVEN_LINES, self._kept_of[last])
                     continue
-            if seen > _FLOOD and seen & _FLOOD_MASK and after < _BLOCK_LINES:
+            if seen > _FLOOD and seen & _FLOOD_MASK and after < BLOCK_LINES:
                 continue
-            copies = COPIES if common is None or after >= _BLOCK_LINES or common.get(template, 0) <= _ALIKE else 1
+            copies = COPIES if common is None or after >= BLOCK_LINES or common.get(template, 0) <= _ALIKE else 1
             is_known = seen > copies and (
                 (seen > _FLOOD and seen & _FLOOD_MASK != 0)
                 or not fold.is_new(template, text, self._behind(buf, position, which))
             )
-            if after < _BLOCK_LINES:
+            if after < BLOCK_LINES:
                 if is_known:
                     dropped[template] = (start, stop, -1)
                     continue
@@ -173,8 +173,10 @@ class Retainer:
                     continue
                 fold.learn(body)
             number = place.of(start)
-            if seen > _WIDE and after < _BLOCK_LINES and number - before > self._end_line:
+            if seen > _WIDE and after < BLOCK_LINES and number - before > self._end_line:
                 before, after = min(before, _NARROW[0]), min(after, _NARROW[1])
+            if copies == 1:
+                self.alike.add(number)
             fold.keep(template, number)
             self._kept_of[last] += 1
             self._keep(buf, low, cut, start, number, before, after, self._kept_of[last])
@@ -214,7 +216,7 @@ class Retainer:
             index += 1
             before, after = max(before, self._windows[last][0]), max(after, self._windows[last][1])
             behind = stop - base - end
-        if text.startswith(b"quoted: ") or (behind > _LONG and after >= _BLOCK_LINES):
+        if text.startswith(b"quoted: ") or (behind > _LONG and after >= BLOCK_LINES):
             return 0, 0, last  # the line holds it all
         return before, after, last
 
@@ -224,7 +226,7 @@ class Retainer:
         assert self._common is not None
         inputs = self._common[template] = self._common.get(template, 0) + 1
         before, after, last = reach
-        if inputs <= _WIDE or after >= _BLOCK_LINES:
+        if inputs <= _WIDE or after >= BLOCK_LINES:
             return before, after, last
         return (min(before, _NARROW[0]), min(after, _NARROW[1]), last) if inputs <= _ALIKE else (0, 0, last)
 

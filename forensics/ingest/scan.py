@@ -36,8 +36,8 @@ class Scanned:
 
     __slots__ = ("bytes", "lines", "long_lines")
 
-    def __init__(self) -> None:
-        self.bytes = self.lines = self.long_lines = 0
+    def __init__(self, size: int = 0, lines: int = 0) -> None:
+        self.bytes, self.lines, self.long_lines = size, lines, 0
 
 
 class LongLine:

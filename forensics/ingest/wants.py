@@ -15,6 +15,8 @@ from forensics.ingest.heads import head_of
 
 #: bytes from which on the fast engine is built although a light one is there
 _LIGHT = 200_000
+#: a window of so many lines after the hit is a block, whose body is compared, too
+BLOCK_LINES = 20
 #: no parser may ask for more lines than this around a hit
 _MOST_BEFORE, _MOST_AFTER = 200, 400
 
@@ -22,9 +24,11 @@ _MOST_BEFORE, _MOST_AFTER = 200, 400
 class Wants:
     """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds; literals: per head those that begin
     with it; rests: per head what stands behind it in them, longest first; windows: per head the lines kept before and after; most_*:
-    of any; is_frame: the head stands in each frame of a stack."""
+    of any; is_frame: the head stands in each frame of a stack; is_block: it begins one."""
 
-    __slots__ = ("_engine", "_kind", "_light", "heads", "is_frame", "literals", "most_after", "most_before", "rests", "windows")
+    __slots__ = (
+        "_engine", "_kind", "_light", "heads", "is_block", "is_frame", "literals", "most_after", "most_before", "rests", "windows",
+    )  # fmt: skip
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
@@ -47,6 +51,7 @@ class Wants:
         self.most_before = max((before for before, _ in self.windows), default=0)
         self.most_after = max((after for _, after in self.windows), default=0)
         self.is_frame = [b'", line ' in head or b'File "' in head for head in self.heads]
+        self.is_block = [after >= BLOCK_LINES and not frame for (_, after), frame in zip(self.windows, self.is_frame, strict=True)]
         self._kind = kind
         self._engine: Engine | None = None
         self._light: Engine | None = None

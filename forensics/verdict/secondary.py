@@ -94,18 +94,17 @@ def _by_the_driver(sighting: Sighting) -> bool:
 
 def _without_torn_repeats(seen: list[Sighting]) -> list[Sighting]:
     """A log's last line may be cut: where it begins as a whole one before it does, it is that one again."""
-    last: dict[int, Sighting] = {}
+    of_source: dict[int, list[Sighting]] = {}
     for sighting in seen:
-        held = last.get(sighting.span.source)
-        if held is None or sighting.span.first_line >= held.span.first_line:
-            last[sighting.span.source] = sighting
+        of_source.setdefault(sighting.span.source, []).append(sighting)
     gone: set[int] = set()
-    for torn in last.values():
-        words = _squeezed(torn.message)
-        if not _loose(torn) or len(words) < _LEAST:
+    for members in of_source.values():
+        torn = max(reversed(members), key=lambda member: member.span.first_line)
+        words = _squeezed(torn.message) if len(members) > 1 and _loose(torn) else ""
+        if len(words) < _LEAST:
             continue
-        for whole in reversed(seen):
-            said = _squeezed(whole.message) if whole.span.source == torn.span.source and whole is not torn else ""
+        for whole in reversed(members):
+            said = _squeezed(whole.message) if whole is not torn else ""
             if len(said) > len(words) and said.startswith(words):
                 whole.events += torn.events
                 gone.add(id(torn))

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from forensics.ingest import Anchor, ReadOptions, read
-from forensics.ingest.calm import Calm
 from forensics.ingest.retain import _ALIKE
+from forensics.ingest.shares import Shares
+from forensics.ingest.small import Small
 from forensics.ingest.wants import Wants
 
 CALM = "calm {n}\n" * 400
@@ -29,6 +30,29 @@ def test_every_rank_keeps_its_failure_and_the_first_their_surroundings(tmp_path:
     around = [line for line in intake.lines if line.text == "after"]
     assert len(around) == _ALIKE * processes
     assert len(intake.sources) == 300 and all(source.lines == 802 for source in intake.sources)
+
+
+def test_of_each_rank_the_first_copies_are_kept_and_the_earliest(tmp_path: Path) -> None:
+    """300 files of three ranks say the same at different times; one of them, late in the folder, was first."""
+    for number in range(300):
+        minute = 0 if number == 297 else 1 + number % 50
+        line = f"[2026-11-29 20:{minute:02d}:20 TP{number % 3}] BOOM {79 if number == 298 else 13} at step {1000 + number}\n"
+        (tmp_path / f"part_{number:03d}.log").write_text(CALM + line + CALM)
+    intake = read([str(tmp_path)], [Anchor(b"BOOM", 0, 2)], ReadOptions(whole_below=0, processes=1))
+    booms = [line for line in intake.lines if "BOOM" in line.text]
+    assert len(booms) + sum(intake.repeats.values()) == 300 and len(booms) < 150
+    assert min(line.time for line in booms if line.time) == 1795982420.0
+    assert {line.rank.label for line in booms if line.rank} == {"TP0", "TP1", "TP2"}
+    assert sum("BOOM 79" in line.text for line in booms) == 1  # a code of its own
+    assert any("inputs of the same rank" in note.text for note in intake.notes)
+    assert {row.rank.label for row in intake.activity} == {"TP0", "TP1", "TP2"} and len(intake.activity) == 300
+
+
+def test_whose_file_tells_nothing_but_itself_is_kept(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"host{number:03d}").write_text(CALM + f"BOOM at step {1000 + number}\n" + CALM)
+    intake = read([str(tmp_path)], [Anchor(b"BOOM", 0, 2)], ReadOptions(whole_below=0, processes=1))
+    assert len({line.source for line in intake.lines if "BOOM" in line.text}) == 300
 
 
 def test_a_failure_of_its_own_keeps_its_surroundings(tmp_path: Path) -> None:
@@ -78,7 +102,11 @@ def test_a_calm_file_keeps_its_last_sign_of_life(tmp_path: Path) -> None:
 def test_what_may_be_packed_is_not_taken_for_calm(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "one"
     path.write_bytes(content)
-    assert Calm(Wants([Anchor(b"BOOM")]), 0).taken(str(path)) is None
+    small = Small(Wants([Anchor(b"BOOM")]), Shares(ReadOptions(whole_below=0), 300), 4096)
+    assert small.taken(str(path), len(content)) is None
+    path.write_bytes(b"plain " * 300)
+    assert small.taken(str(path), 1_800) is not None
+    assert small.taken(str(path), 1_700) is None  # it grew since it was looked at
 
 
 def test_very_many_small_files_are_kept_whole(tmp_path: Path) -> None:

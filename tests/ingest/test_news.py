@@ -64,8 +64,9 @@ def test_a_beginning_is_looked_at_once_and_never_beyond_its_last_line_feed() -> 
 @pytest.mark.parametrize("calm", [60, 1])
 def test_standard_input_is_told_of_before_it_ends(calm: int) -> None:
     """The writer waits for the news before it closes the pipe: news that came at the end only would never come."""
-    from forensics.ingest.files import Shares, take_one
+    from forensics.ingest.files import take_one
     from forensics.ingest.inputs import Opened
+    from forensics.ingest.shares import Shares
     from forensics.ingest.streams import Plain
 
     reader, writer = os.pipe()

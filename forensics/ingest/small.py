@@ -1,0 +1,85 @@
+"""Of very many files the small plain ones are read in one go. In: a name and a size; out: what is left of it, or None. Sample:
+
+    Small(wants, shares, 4096).taken("rank_17.log", 102400)
+    -> Taken("rank_17.log", 102400, 672, …, sightings=[(672, b"[… TP1] Decode batch …")])
+
+None where the file is not plain text of that size; then it is opened and scanned as any other, and what is wrong with it is told.
+"""
+
+from __future__ import annotations
+
+import os
+
+from forensics.ingest.assemble import Taken, take
+from forensics.ingest.feeds import line_feeds
+from forensics.ingest.inputs import CONTROL
+from forensics.ingest.pulse import Pulse
+from forensics.ingest.retain import Retainer
+from forensics.ingest.scan import Scanned
+from forensics.ingest.shares import Shares
+from forensics.ingest.streams import compression_of
+from forensics.ingest.wants import Wants
+
+#: a bigger file is worth more than one look
+BIGGEST = 1 << 20
+#: first bytes that must be plain, and what is not
+_HEAD = 512
+_NOT_PLAIN = CONTROL + b"\0\x7f"
+#: of the last line of a file that says nothing
+_LINE_CAP = 4_096
+#: a name that became a pipe since it was looked at must not stop us
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Small:
+    """Reads small files into one buffer. shares: what each may keep; line_cap: bytes of a kept line."""
+
+    __slots__ = ("_buffer", "_line_cap", "_shares", "_view", "_wants")
+
+    def __init__(self, wants: Wants, shares: Shares, line_cap: int) -> None:
+        self._wants, self._shares, self._line_cap = wants, shares, line_cap
+        self._buffer = bytearray(BIGGEST)
+        self._view = memoryview(self._buffer)
+
+    def taken(self, name: str, size: int | None) -> Taken | None:
+        """What is left of a file of `size` bytes (None where that is not known): its marked lines, or else just its last one."""
+        if size is None or not self._shares.whole < size < BIGGEST:
+            return None
+        try:
+            got = self._read(name)
+        except (OSError, ValueError):
+            return None  # told where it is opened again
+        if got != size or not _is_plain(bytes(self._view[: min(_HEAD, size)])):
+            return None
+        buffer = self._buffer
+        hits = self._wants.engine.scan(self._view[:size])
+        ends = buffer[size - 1] == 10
+        start = buffer.rfind(b"\n", 0, size - ends) + 1
+        lines = line_feeds(buffer, 0, size) + (not ends)
+        last = bytes(self._view[start : min(size - ends, start + _LINE_CAP)])
+        if not hits:
+            return Taken(name, size, lines, "utf-8", None, [], {}, 0, 0, [(lines, last)], False)
+        retainer = Retainer(self._wants, self._shares.budget, self._line_cap, common=self._shares.common)
+        retainer.feed(buffer, 0, 0, size, 1, hits, True)
+        return take(name, "utf-8", None, Scanned(size, lines), retainer, Pulse(), False)._replace(sightings=[(lines, last)])
+
+    def _read(self, name: str) -> int:
+        """Bytes read: all of them, or as many as the buffer takes."""
+        file = os.open(name, _OPEN)
+        try:
+            if hasattr(os, "readv"):
+                return os.readv(file, (self._view,))
+            return os.fdopen(file, "rb", buffering=0, closefd=False).readinto(self._view) or 0
+        finally:
+            os.close(file)
+
+
+def _is_plain(head: bytes) -> bool:
+    """ASCII without control characters: neither packed nor a dump, and in no encoding of its own."""
+    return (
+        head.isascii()
+        and len(head.translate(None, _NOT_PLAIN)) == len(head)
+        and not head.startswith((b"PK", b"{"))
+        and head[257:262] != b"ustar"
+        and compression_of(head) is None
+    )
