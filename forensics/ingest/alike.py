@@ -1,4 +1,4 @@
-"""Of what very many inputs say alike each rank's first copies are enough. In: a line that many inputs have; out: the place of a copy. Sample:
+"""Of what very many inputs say alike each rank's first copies are enough. In: a line; out: the place of a kept copy. Sample:
 
     16 files of TP1 said "CUDA error: an illegal memory access was encountered at step 8216", so does the next:
     Alike().place_of(its line) -> (1003, 294): source and line of the copy that is kept, which counts this one, too

@@ -171,5 +171,5 @@ class Assembly:
             notes=self.notes,
             blobs=tuple(self.blobs),
             repeats=self.repeats,
-            scanned=bool(self._wants.heads),
+            scanned=bool(self._wants),
         )

@@ -145,6 +145,11 @@ class _Find:
 _BUILD_EACH, _BUILD, _LOAD, _SLOW_BYTE = 20e-6, 0.013, 0.006, 0.15e-6
 
 
+def is_little(size: int) -> bool:
+    """Whether so many bytes are searched sooner than a kept database is loaded."""
+    return size * _SLOW_BYTE <= _LOAD
+
+
 def engine(literals: Sequence[bytes], kind: str = "auto", block_size: int | None = None) -> Engine:
     """The fastest engine installed ("auto"), or the named one: hyperscan, ahocorasick, find. Literals are not empty.
 
@@ -154,7 +159,7 @@ def engine(literals: Sequence[bytes], kind: str = "auto", block_size: int | None
         return _Find(())
     if kind == "auto" and block_size is not None:
         slow = block_size * _SLOW_BYTE
-        is_kept = slow > _LOAD and len(literals) >= _KEPT_FROM and os.path.exists(_place([*literals, _MENDS_STRIDE]))
+        is_kept = not is_little(block_size) and len(literals) >= _KEPT_FROM and os.path.exists(_place([*literals, _MENDS_STRIDE]))
         if slow < (_LOAD if is_kept else _BUILD + _BUILD_EACH * len(literals)):
             return _Find(literals)
     for name, maker in (("hyperscan", _Hyperscan), ("ahocorasick", _AhoCorasick)):

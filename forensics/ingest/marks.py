@@ -17,12 +17,10 @@ _BLOCK = 1 << 20
 
 def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
     """Literal -> ascending indices of the lines whose raw text holds it. Literals without a line are left out."""
-    wanted = wants.literals
-    alone = [len(literals) == 1 and literals[0] == head for literals, head in zip(wanted, wants.heads, strict=True)]
     marks: dict[bytes, list[int]] = {}
-    if not wanted or not lines:
+    if not wants or not lines:
         return marks
-    search = wants.engine_for(sum(len(line.raw) + 1 for line in lines))
+    search, meaning = wants.search_for(sum(len(line.raw) + 1 for line in lines))
     starts: list[int] = []
     parts: list[bytes] = []
     first = size = 0
@@ -39,8 +37,8 @@ def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
         if size >= _BLOCK or index == last:
             for end, which in search.scan(b"\n".join(parts)):
                 place = bisect_right(starts, end - 1) - 1
-                for literal in wanted[which]:
-                    if alone[which] or literal in parts[place]:
+                for literal, is_all in meaning[which]:
+                    if is_all or literal in parts[place]:
                         indices = marks.setdefault(literal, [])
                         if not indices or indices[-1] != first + place:
                             indices.append(first + place)

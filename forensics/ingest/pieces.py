@@ -149,8 +149,8 @@ def _piece(
         scanned = scan(
             Headed(file, 0), retainer, wants,
             # at an inner end: lines into which a window of the other piece may reach
-            head_lines=wants.most_after if start else edge_lines,
-            tail_lines=edge_lines if is_last else wants.most_before,
+            head_lines=wants.heads.most_after if start else edge_lines,
+            tail_lines=edge_lines if is_last else wants.heads.most_before,
             pulse=pulse, limit=size, progress=progress,
         )  # fmt: skip
     return {

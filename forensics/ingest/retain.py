@@ -8,7 +8,7 @@ for the first, a reserve for literals that are rare, a ring for the end of the l
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,7 +57,7 @@ class Retainer:
     def __init__(
         self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False, common: dict[int, int] | None = None
     ) -> None:
-        self._windows, self._heads, self._rests, self._is_frame = wants.windows, wants.heads, wants.rests, wants.is_frame
+        self._wants = wants
         self._budget, self._line_cap, self._is_piece, self._common = budget, line_cap, is_piece, common
         self._rare_left, self._ring_left = int(budget * _RARE_SHARE), int(budget * _RING_SHARE)
         self.fold = Fold()
@@ -70,9 +70,8 @@ class Retainer:
         self._end_line = 0  # the line after the last one kept
         self._end_at = -1  # its offset in the buffer, -1 where it is not there
         self._owed = 0  # lines below this number are kept as they come
-        self._is_block = wants.is_block
         self._crashes_left = _CRASHES
-        self._kept_of = [0] * len(wants.windows)
+        self._kept_of: Counter[int] = Counter()
         self._reach: dict[int, tuple[int, int, int]] = {}  # template -> what its literals ask for together
 
     def feed(
@@ -84,7 +83,7 @@ class Retainer:
         line there): short of `cut` where a block runs on behind it and `final` is False.
         """
         self._resume(buf, base, cut, line)
-        is_frame, reaches, fold, counts, common = self._is_frame, self._reach, self.fold, self.fold.counts, self._common
+        is_frame, reaches, fold, counts, common = self._wants.heads.is_frame, self._reach, self.fold, self.fold.counts, self._common
         ahead = _AHEAD[0]
         rfind, find = buf.rfind, buf.find
         place = Place(buf, base, line)
@@ -103,7 +102,7 @@ class Retainer:
             size = stop - start
             text = bytes(buf[start:stop] if size < COMPARED else buf[start : start + COMPARED])
             if size > _LONG and position - start > _DEEP and not self._ends_line(buf, base, stop, hits, index):
-                text = b"quoted: " + self._heads[which]  # amid a long text (a request, a dump)
+                text = b"quoted: " + self._wants.heads.heads[which]  # amid a long text (a request, a dump)
             template = hash(text.translate(None, DIGITS))
             seen = counts.get(template, 0) + 1
             if seen > 1 or len(counts) < MOST_TEMPLATES:
@@ -116,7 +115,7 @@ class Retainer:
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
-            if after >= BLOCK_LINES and self._is_block[which]:
+            if after >= BLOCK_LINES and self._wants.heads.is_block[which]:
                 near = heads and start - head_end < COMPARED * _NEXT_HEAD and buf.count(b"\n", head_end, start) <= _NEXT_HEAD
                 heads, head_end = heads + 1 if near else 1, stop
                 if heads == COPIES:
@@ -185,7 +184,7 @@ class Retainer:
 
     def _end_of(self, buf: bytearray, position: int, which: int) -> int:
         """The end of the literal whose head ends at `position`; of the head where no literal goes on there."""
-        return position + next((len(rest) for rest in self._rests[which] if buf.startswith(rest, position)), 0)
+        return position + next((len(rest) for rest in self._wants.heads.rests[which] if buf.startswith(rest, position)), 0)
 
     def _behind(self, buf: bytearray, position: int, which: int) -> bytes:
         """The first bytes behind a literal: a device, an error code."""
@@ -200,7 +199,7 @@ class Retainer:
         # heads lie in the order of their ends, the literals they begin need not: a few are looked at
         for end, which in hits[max(index, last - 7) : last + 1]:
             gap = stop - base - end
-            if gap <= 2 or any(0 <= gap - len(rest) <= 2 and buf.startswith(rest, base + end) for rest in self._rests[which]):
+            if gap <= 2 or any(0 <= gap - len(rest) <= 2 and buf.startswith(rest, base + end) for rest in self._wants.heads.rests[which]):
                 return True
         return False
 
@@ -214,7 +213,7 @@ class Retainer:
         while index < len(hits) and base + hits[index][0] <= stop:
             end, last = hits[index]
             index += 1
-            before, after = max(before, self._windows[last][0]), max(after, self._windows[last][1])
+            before, after = max(before, self._wants.heads.windows[last][0]), max(after, self._wants.heads.windows[last][1])
             behind = stop - base - end
         if text.startswith(b"quoted: ") or (behind > _LONG and after >= BLOCK_LINES):
             return 0, 0, last  # the line holds it all

@@ -1,16 +1,18 @@
 """The anchors, ready for the scan. In: `Anchor`s; out: what is searched, with its windows and a lazily built engine. Sample:
 
-Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).windows -> [(1, 9)]
+Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).heads.windows -> [(1, 9)]
+
+A log that is kept whole is searched for the literals themselves; a bigger one is scanned for their heads (`heads.py`), which are made then.
 """
 
 from __future__ import annotations
 
 from _thread import get_ident
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from forensics.ingest.anchors import Anchor
-from forensics.ingest.engine import Engine, engine
+from forensics.ingest.engine import Engine, engine, is_little
 from forensics.ingest.heads import head_of
 
 #: bytes from which on the fast engine is built although a light one is there
@@ -20,62 +22,95 @@ BLOCK_LINES = 20
 #: no parser may ask for more lines than this around a hit
 _MOST_BEFORE, _MOST_AFTER = 200, 400
 
+#: of each thing searched the literals that stand there where it is found: (literal, whether it is all of it)
+Meaning = Sequence[tuple[tuple[bytes, bool], ...]]
 
-class Wants:
+
+class Heads:
     """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds; literals: per head those that begin
     with it; rests: per head what stands behind it in them, longest first; windows: per head the lines kept before and after; most_*:
     of any; is_frame: the head stands in each frame of a stack; is_block: it begins one."""
 
-    __slots__ = (
-        "_engine", "_kind", "_light", "heads", "is_block", "is_frame", "literals", "most_after", "most_before", "rests", "windows",
-    )  # fmt: skip
+    __slots__ = ("heads", "is_block", "is_frame", "literals", "most_after", "most_before", "rests", "windows")
 
-    def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
-        wanted: dict[bytes, tuple[int, int]] = {}
-        literals: dict[bytes, set[bytes]] = {}
-        for anchor in anchors:
-            if anchor.literal and b"\0" not in anchor.literal:  # no kept line has one, and hyperscan ends a literal there
-                head = head_of(anchor.literal)
-                literals.setdefault(head, set()).add(anchor.literal)
-                before, after = wanted.get(head, (0, 0))
-                wanted[head] = (
-                    min(max(before, anchor.before), _MOST_BEFORE),
-                    min(max(after, anchor.after), _MOST_AFTER),
-                )
-        self.heads = sorted(wanted)
+    def __init__(self, wanted: dict[bytes, tuple[int, int]]) -> None:
+        literals: dict[bytes, list[bytes]] = {}
+        for literal in wanted:
+            literals.setdefault(head_of(literal), []).append(literal)
+        self.heads = sorted(literals)
         self.literals = [sorted(literals[head]) for head in self.heads]
         self.rests = [
-            sorted((one[len(head) :] for one in literals[head] if one != head), key=len, reverse=True) for head in self.heads
+            sorted((one[len(head) :] for one in whole if one != head), key=len, reverse=True) if whole != [head] else []
+            for head, whole in zip(self.heads, self.literals, strict=True)
         ]
-        self.windows = [wanted[head] for head in self.heads]
+        self.windows = [
+            wanted[whole[0]] if len(whole) == 1 else (max(wanted[one][0] for one in whole), max(wanted[one][1] for one in whole))
+            for whole in self.literals
+        ]
         self.most_before = max((before for before, _ in self.windows), default=0)
         self.most_after = max((after for _, after in self.windows), default=0)
         self.is_frame = [b'", line ' in head or b'File "' in head for head in self.heads]
         self.is_block = [after >= BLOCK_LINES and not frame for (_, after), frame in zip(self.windows, self.is_frame, strict=True)]
-        self._kind = kind
+
+
+class Wants:
+    """What anchors ask for. kind: of the engine."""
+
+    __slots__ = ("_engine", "_heads", "_kind", "_light", "_wanted")
+
+    def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
+        wanted: dict[bytes, tuple[int, int]] = {}
+        for literal, before, after, _ in anchors:
+            if not literal or b"\0" in literal:  # no kept line has one, and hyperscan ends a literal there
+                continue
+            known = wanted.get(literal)
+            if known is not None:
+                before, after = max(before, known[0]), max(after, known[1])
+            wanted[literal] = (min(before, _MOST_BEFORE), min(after, _MOST_AFTER))
+        self._wanted, self._kind = wanted, kind
+        self._heads: Heads | None = None
         self._engine: Engine | None = None
-        self._light: Engine | None = None
+        self._light: tuple[Engine, Meaning] | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is asked for."""
+        return bool(self._wanted)
+
+    @property
+    def heads(self) -> Heads:
+        """What a scan searches, made on first use."""
+        if self._heads is None:
+            self._heads = Heads(self._wanted)
+        return self._heads
 
     @property
     def engine(self) -> Engine:
-        """Built on first use: a small log is never scanned."""
+        """Finds the heads; built on first use: a small log is never scanned."""
         if self._engine is None:
-            self._engine = engine(self.heads, self._kind)
+            self._engine = engine(self.heads.heads, self._kind)
         return self._engine
 
-    def engine_for(self, size: int) -> Engine:
-        """One that is worth building for so many bytes, or the one that is there."""
-        if self._engine is not None:
-            return self._engine
-        if self._light is None:
-            light = engine(self.heads, self._kind, size)
-            if light.name != "find":
-                self._engine = light
-                return light
-            self._light = light
-        elif size > _LIGHT:
-            return self.engine
-        return self._light
+    def search_for(self, size: int) -> tuple[Engine, Meaning]:
+        """An engine that is worth building for so many bytes, or the one that is there, and what its indices mean."""
+        if self._engine is None:
+            if self._light is not None and size <= _LIGHT:
+                return self._light
+            if self._light is None and is_little(size) and self._kind == "auto":
+                literals = sorted(self._wanted)
+                self._light = engine(literals, "find"), [((literal, True),) for literal in literals]
+                return self._light
+        heads = self.heads
+        meaning = [
+            tuple((literal, literal == head and len(whole) == 1) for literal in whole)
+            for head, whole in zip(heads.heads, heads.literals, strict=True)
+        ]
+        if self._engine is None and self._light is None:
+            built = engine(heads.heads, self._kind, size)
+            if built.name == "find":
+                self._light = built, meaning
+                return self._light
+            self._engine = built
+        return self.engine, meaning
 
 
 def wants_of(anchors: tuple[Anchor, ...], kind: str = "auto") -> Wants:

@@ -20,7 +20,7 @@ def _line(number: int, text: str) -> LogLine:
 
 def test_every_literal_of_the_package_is_searched() -> None:
     anchors = [anchor for anchor in anchors_for(load_signatures([])) if anchor.literal]
-    wants = Wants(anchors)
+    wants = Wants(anchors).heads
     found = {literal for literals in wants.literals for literal in literals}
     assert found == {anchor.literal for anchor in anchors}
     for head, literals, window in zip(wants.heads, wants.literals, wants.windows, strict=True):
