@@ -163,10 +163,16 @@ ROWS = [
         lambda log: tool("--signatures", log.signatures(500), log("server", log.big)),
     ),
     Row(
-        "prompts in 23 % of the lines / rg",
+        "prompts in prose in 23 % of the lines / rg",
         0.8,
         lambda log: tool(log("prompts", log.big)),
         lambda log: rg(log, log("prompts", log.big)),
+    ),
+    Row(
+        "the same of nothing but failures' words / rg",
+        0.8,
+        lambda log: tool(log("words", log.big)),
+        lambda log: rg(log, log("words", log.big)),
     ),
     Row("6 % of the lines match / rg", 1.3, lambda log: tool(log("dense", log.big)), lambda log: rg(log, log("dense", log.big))),
     Row("half of the lines match / rg", 6, lambda log: tool(log("half")), lambda log: rg(log, log("half"))),

@@ -2,8 +2,9 @@
 
     python benchmarks/generate.py server --megabytes 256 --output /tmp/server.log
 
-Kinds: server (eight ranks serving, 0.06 % of the lines are incidents, a crash at the end), prompts (the same with request
-texts in 23 % of the lines, which quote tracebacks and error words), dense (6 % of the lines are incidents), half (50 %), damaged (1 %
+Kinds: server (eight ranks serving, 0.06 % of the lines are incidents, a crash at the end), prompts (the same with request texts in
+23 % of the lines: English about programming, as Python's own documentation has it, and quoted tracebacks), words (the same of nothing
+but the words that failures are told in: the worst that a request can be), dense (6 % of the lines are incidents), half (50 %), damaged (1 %
 torn, glued, with bytes of no encoding), long (server with one line of 300 MB), loop (nothing but tracebacks of 3 kB), files (the
 server log as many small files, one a rank and step).
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,9 +74,22 @@ def healthy(rnd: random.Random, tick: int, ranks: int = RANKS) -> str:
     return f"Loading shards: {rnd.randrange(99):2d}%|{'#' * rnd.randrange(9)}| 3/9 [00:01<00:03,  1.2it/s]\r" * 4
 
 
-def prompt(rnd: random.Random, tick: int) -> str:
+@cache
+def prose() -> list[str]:
+    """English as people write it to a model, word by word: some 430 kB about programming that come with every CPython."""
+    from pydoc_data.topics import topics
+
+    return " ".join(topics[name] for name in sorted(topics)).split()
+
+
+def prompt(rnd: random.Random, tick: int, is_prose: bool) -> str:
     """A request written to the log with its text, which may quote a traceback."""
-    text = " ".join(rnd.choice(WORDS) for _ in range(rnd.randrange(30, 160)))
+    count = rnd.randrange(30, 160)
+    if is_prose:
+        start = rnd.randrange(len(prose()) - count)
+        text = " ".join(prose()[start : start + count])
+    else:
+        text = " ".join(rnd.choice(WORDS) for _ in range(count))
     if rnd.random() < 0.05:
         text += " Traceback (most recent call last): File a.py, line 3, in f ValueError: x"
     return f"[{stamp(tick)}] Receive: obj=GenerateReqInput(rid='{rnd.getrandbits(128):032x}', text='{text}')"
@@ -106,16 +121,20 @@ def deep(text: str) -> str:
 
 
 class Shape(NamedTuple):
-    """ranks: processes that write; density: share of the lines that are incidents; prompts: that hold request texts; damage: that are torn,
-    glued, or hold bytes that are no text."""
+    """ranks: processes that write; density: share of the lines that are incidents; prompts: that hold request texts; prose: of English, not
+    of failures' words; damage: that are torn, glued, or hold bytes that are no text."""
 
     ranks: int = RANKS
     density: float = 600e-6
     prompts: float = 0.0
+    prose: bool = True
     damage: float = 0.0
 
 
-KINDS = {"dense": Shape(density=0.06), "half": Shape(density=0.5), "prompts": Shape(prompts=0.26), "damaged": Shape(damage=0.01)}
+KINDS = {
+    "dense": Shape(density=0.06), "half": Shape(density=0.5), "prompts": Shape(prompts=0.26), "words": Shape(prompts=0.26, prose=False),
+    "damaged": Shape(damage=0.01),
+}  # fmt: skip
 
 
 def damaged(rnd: random.Random, line: str) -> str:
@@ -133,7 +152,7 @@ def blocks(megabytes: float, shape: Shape, seed: int) -> Iterator[bytes]:
     """The log in blocks of some MB. A pool of healthy lines is shuffled: making each anew would take minutes."""
     rnd = random.Random(seed)
     pool = [healthy(rnd, tick, shape.ranks) for tick in range(30_000)]
-    texts = [prompt(rnd, tick) for tick in range(3_000)] if shape.prompts else []
+    texts = [prompt(rnd, tick, shape.prose) for tick in range(3_000)] if shape.prompts else []
     done, tick = 0, 0
     while done < megabytes * 1e6:
         lines = pool[(at := rnd.randrange(5_000)) : at + 20_000]
@@ -202,7 +221,7 @@ def main() -> None:
         parser.add_argument(f"--{share}", type=float, help="share of the lines")
     chosen = parser.parse_args()
     shape = KINDS.get(chosen.kind, Shape())
-    shape = shape._replace(**{name: value for name in Shape._fields if (value := getattr(chosen, name)) is not None})
+    shape = shape._replace(**{name: value for name in Shape._fields if (value := getattr(chosen, name, None)) is not None})
     write(chosen.kind, chosen.megabytes, chosen.output, chosen.seed, shape)
 
 

@@ -14,11 +14,10 @@ from typing import Any
 
 from forensics.ingest.feeds import line_feeds
 from forensics.ingest.fold import COMPARED, COPIES, DIGITS, MOST_TEMPLATES, Fold
+from forensics.ingest.hits import LONG, SHALLOW, SHORT, following, is_quoted
 from forensics.ingest.places import Place, behind_lines
 from forensics.ingest.wants import BLOCK_LINES, Wants
 
-#: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
-_LONG, _DEEP = 300, 160
 #: of a template seen so often every sixteenth copy is looked at
 _FLOOD, _FLOOD_MASK = 1024, 15
 #: bytes that are compared at once, more and more where all was known: in a crash loop each frame is a hit
@@ -72,6 +71,7 @@ class Retainer:
         self._owed = 0  # lines below this number are kept as they come
         self._crashes_left = _CRASHES
         self._kept_of: Counter[int] = Counter()
+        self._quoted: dict[int, int] = {}  # literal -> its template amid a long text
         self._reach: dict[int, tuple[int, int, int]] = {}  # template -> what its literals ask for together
 
     def feed(
@@ -83,7 +83,8 @@ class Retainer:
         line there): short of `cut` where a block runs on behind it and `final` is False.
         """
         self._resume(buf, base, cut, line)
-        is_frame, reaches, fold, counts, common = self._wants.heads.is_frame, self._reach, self.fold, self.fold.counts, self._common
+        sought, quoted, reaches, fold, common = self._wants.heads, self._quoted, self._reach, self.fold, self._common
+        is_frame, counts = sought.is_frame, fold.counts
         ahead = _AHEAD[0]
         rfind, find = buf.rfind, buf.find
         place = Place(buf, base, line)
@@ -99,12 +100,17 @@ class Retainer:
             stop = find(b"\n", position, cut)
             if stop < 0:
                 stop = cut
-            size = stop - start
-            text = bytes(buf[start:stop] if size < COMPARED else buf[start : start + COMPARED])
-            if size > _LONG and position - start > _DEEP and not self._ends_line(buf, base, stop, hits, index):
-                text = b"quoted: " + self._wants.heads.heads[which]  # amid a long text (a request, a dump)
-            template = hash(text.translate(None, DIGITS))
-            seen = counts.get(template, 0) + 1
+            if position - start > SHALLOW and stop - start > SHORT and is_quoted(sought, buf, base, start, stop, hits, index):
+                text = b"quoted: " + sought.heads[which]  # amid a long text (a request, a dump)
+                template = quoted.get(which) or quoted.setdefault(which, hash(text))
+                seen = counts.get(template, 0) + 1
+                if seen > COPIES:
+                    counts[template] = seen
+                    continue
+            else:
+                text = bytes(buf[start : min(stop, start + COMPARED)])
+                template = hash(text.translate(None, DIGITS))
+                seen = counts.get(template, 0) + 1
             if seen > 1 or len(counts) < MOST_TEMPLATES:
                 counts[template] = seen
             reach = reaches.get(template)
@@ -115,7 +121,7 @@ class Retainer:
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
-            if after >= BLOCK_LINES and self._wants.heads.is_block[which]:
+            if after >= BLOCK_LINES and sought.is_block[which]:
                 near = heads and start - head_end < COMPARED * _NEXT_HEAD and buf.count(b"\n", head_end, start) <= _NEXT_HEAD
                 heads, head_end = heads + 1 if near else 1, stop
                 if heads == COPIES:
@@ -131,7 +137,7 @@ class Retainer:
             copies = COPIES if common is None or after >= BLOCK_LINES or common.get(template, 0) <= _ALIKE else 1
             is_known = seen > copies and (
                 (seen > _FLOOD and seen & _FLOOD_MASK != 0)
-                or not fold.is_new(template, text, self._behind(buf, position, which))
+                or not fold.is_new(template, text, following(sought, buf, position, which))
             )
             if after < BLOCK_LINES:
                 if is_known:
@@ -182,40 +188,20 @@ class Retainer:
         self._drop(buf, cut, dropped, place)
         return cut, place.of(cut)
 
-    def _end_of(self, buf: bytearray, position: int, which: int) -> int:
-        """The end of the literal whose head ends at `position`; of the head where no literal goes on there."""
-        return position + next((len(rest) for rest in self._wants.heads.rests[which] if buf.startswith(rest, position)), 0)
-
-    def _behind(self, buf: bytearray, position: int, which: int) -> bytes:
-        """The first bytes behind a literal: a device, an error code."""
-        end = self._end_of(buf, position, which)
-        return bytes(buf[end : end + 24])
-
-    def _ends_line(self, buf: bytearray, base: int, stop: int, hits: list[tuple[int, int]], index: int) -> bool:
-        """Whether a literal of the line that ends at `stop` stands at its end; `index` is the line's first hit."""
-        last = index
-        while last + 1 < len(hits) and base + hits[last + 1][0] <= stop:
-            last += 1
-        # heads lie in the order of their ends, the literals they begin need not: a few are looked at
-        for end, which in hits[max(index, last - 7) : last + 1]:
-            gap = stop - base - end
-            if gap <= 2 or any(0 <= gap - len(rest) <= 2 and buf.startswith(rest, base + end) for rest in self._wants.heads.rests[which]):
-                return True
-        return False
-
     def _reach_of(
         self, hits: list[tuple[int, int]], index: int, base: int, stop: int, text: bytes
     ) -> tuple[int, int, int]:
         """(lines before, lines after, last literal) that the hits of one line ask for together; `index` is its first."""
+        windows = self._wants.heads.windows
         before = after = 0
         last = hits[index][1]
         behind = 0
         while index < len(hits) and base + hits[index][0] <= stop:
             end, last = hits[index]
             index += 1
-            before, after = max(before, self._wants.heads.windows[last][0]), max(after, self._wants.heads.windows[last][1])
+            before, after = max(before, windows[last][0]), max(after, windows[last][1])
             behind = stop - base - end
-        if text.startswith(b"quoted: ") or (behind > _LONG and after >= BLOCK_LINES):
+        if text.startswith(b"quoted: ") or (behind > LONG and after >= BLOCK_LINES):
             return 0, 0, last  # the line holds it all
         return before, after, last
 

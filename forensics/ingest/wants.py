@@ -27,11 +27,14 @@ Meaning = Sequence[tuple[tuple[bytes, bool], ...]]
 
 
 class Heads:
-    """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds; literals: per head those that begin
-    with it; rests: per head what stands behind it in them, longest first; windows: per head the lines kept before and after; most_*:
-    of any; is_frame: the head stands in each frame of a stack; is_block: it begins one."""
+    """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds.
 
-    __slots__ = ("heads", "is_block", "is_frame", "literals", "most_after", "most_before", "rests", "windows")
+    literals: per head those that begin with it; rests: per head what stands behind it in them, longest first; longest_rest: bytes of
+    the longest; windows: per head the lines kept before and after; most_*: of any; is_frame: the head stands in each frame of a stack;
+    is_block: it begins one.
+    """
+
+    __slots__ = ("heads", "is_block", "is_frame", "literals", "longest_rest", "most_after", "most_before", "rests", "windows")
 
     def __init__(self, wanted: dict[bytes, tuple[int, int]]) -> None:
         literals: dict[bytes, list[bytes]] = {}
@@ -43,6 +46,7 @@ class Heads:
             sorted((one[len(head) :] for one in whole if one != head), key=len, reverse=True) if whole != [head] else []
             for head, whole in zip(self.heads, self.literals, strict=True)
         ]
+        self.longest_rest = max((len(rests[0]) for rests in self.rests if rests), default=0)
         self.windows = [
             wanted[whole[0]] if len(whole) == 1 else (max(wanted[one][0] for one in whole), max(wanted[one][1] for one in whole))
             for whole in self.literals

@@ -248,6 +248,10 @@ def own_words(message: str) -> str:
     return message if work is None else "\n".join(lines[:work]).rstrip()
 
 
+#: characters of a line in which it says what it is; what stands behind them may be somebody's request
+_TOLD_IN = 600
+
+
 @lru_cache(maxsize=1)
 def _work() -> re.Pattern[str]:
     return pattern_of("|".join(table("verdict/progress")["working"]))
@@ -255,7 +259,7 @@ def _work() -> re.Pattern[str]:
 
 def is_work_text(text: str) -> bool:
     """True for a line that shows a job at work."""
-    return _work().search(text[:2_000]) is not None
+    return _work().search(text[:_TOLD_IN]) is not None
 
 
 def _own_span(event: Event) -> Span:

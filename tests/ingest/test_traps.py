@@ -21,10 +21,10 @@ ANCHORS: list[Anchor] = [*parse.anchors(), *knowledge.anchors(), *match.anchors(
 
 
 def _prompts(lines: int) -> bytes:
+    """Every second request is English, every other one of failures' words only."""
     rnd = random.Random(4)
-    return "".join(
-        (generate.prompt if n % 4 == 0 else generate.healthy)(rnd, n).replace("\r", " ") + "\n" for n in range(lines)
-    ).encode()
+    texts = (generate.healthy(rnd, n) if n % 4 else generate.prompt(rnd, n, is_prose=n % 8 == 0) for n in range(lines))
+    return "".join(text.replace("\r", " ") + "\n" for text in texts).encode()
 
 
 def test_quoted_tracebacks_open_no_windows() -> None:
