@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from forensics.model.verdict import Incident
+from forensics.model.verdict import Failure, Incident
 from forensics.pipeline import analyze
 
 Told = Callable[..., Incident]
+
+
+def primary(incident: Incident) -> Failure:
+    """The failure that started it; fails the test where there is none."""
+    assert incident.primary is not None
+    return incident.primary
 
 
 @pytest.fixture

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from forensics.model.verdict import Category, CausalRole, Confidence, Failure, Incident, Status
+from forensics.model.verdict import Category, CausalRole, Confidence, Incident, Status
 
 from . import logs
-from .conftest import Told
+from .conftest import Told, primary
 
 
 def role(incident: Incident, word: str) -> CausalRole:
     found = [f for f in incident.failures if word in f"{f.type} {f.message}"]
     assert found, f"no failure says {word!r}"
     return found[0].role
-
-
-def primary(incident: Incident) -> Failure:
-    assert incident.primary is not None
-    return incident.primary
 
 
 def test_workers_fail_alike_and_parents_repeat(told: Told) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.model.verdict import Category, CausalRole, Confidence, Failure, Incident, Status
+from forensics.model.verdict import Category, CausalRole, Confidence, Incident, Status
 
-from .conftest import Told
+from .conftest import Told, primary
 
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 RETRIES = (
     "[1764447345.1] [node7:4021 :0]  ib_mlx5_log.c:179  UCX  ERROR Transport retry count exceeded on mlx5_0:1/IB\n"
 )
 TMA = "Using TMA Descriptor modification without CUTE_ARCH_TMA_SM90_ENABLED and CUDA 12.3\n" * 2
-
-
-def primary(incident: Incident) -> Failure:
-    assert incident.primary is not None
-    return incident.primary
 
 
 def is_outside(incident: Incident) -> bool:

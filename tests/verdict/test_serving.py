@@ -5,17 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.model.verdict import Category, Confidence, Failure, Incident, Status
+from forensics.model.verdict import Category, Confidence, Status
 
-from .conftest import Told
+from .conftest import Told, primary
 
 BANNER = "INFO 11-29 20:15:01 [api_server.py:1034] vLLM API server version 0.9.1\n"
 FRAME = '  File "/srv/env/lib/python3.12/site-packages/'
-
-
-def primary(incident: Incident) -> Failure:
-    assert incident.primary is not None
-    return incident.primary
 
 
 # --- kills and signals

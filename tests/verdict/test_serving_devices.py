@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.model.verdict import Category, Failure, Incident, Status
-from tests.verdict.conftest import Told
+from forensics.model.verdict import Category, Incident, Status
+from tests.verdict.conftest import Told, primary
 
 OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU {0} has a total capacity of 79.00 GiB of which 1.20 GiB is free."
-
-
-def primary(incident: Incident) -> Failure:
-    assert incident.primary is not None
-    return incident.primary
 
 
 def number(incident: Incident) -> int | None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from forensics.model.verdict import Category, Failure, Incident, Status
+from forensics.model.verdict import Category, Status
 
-from .conftest import Told
-
-
-def primary(incident: Incident) -> Failure:
-    assert incident.primary is not None
-    return incident.primary
-
+from .conftest import Told, primary
 
 # --- transfers of the KV cache
 
