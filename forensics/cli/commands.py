@@ -75,8 +75,9 @@ Examples:
   forensics analyze --help                 every option of the analysis
 
 \b
-Exit codes: 0 nothing failed, 1 a failure was found, 2 wrong usage, 3 nothing in the input was
-understood, 4 the input could not be read, 130 interrupted.""",
+Exit codes: 0 nothing failed, 1 a failure was found or cannot be ruled out (status unknown, some of
+several inputs not read), 2 wrong usage, 3 nothing in the input was understood, 4 the input could
+not be read or the report not written, 130 interrupted.""",
 )
 @click.version_option(package_name="gpu-forensics", prog_name="forensics")
 def forensics() -> None:
