@@ -78,7 +78,8 @@ def build(
         owner = owner_of(frame)
         if owner is not Owner.KERNEL_LIBRARY:
             inside_library = False
-        for label, weight in _labels_of(frame, owner, index == last, inside_library):
+        inner = frames[index + 1] if index + 1 < len(frames) else None
+        for label, weight in _labels_of(frame, owner, index == last, inside_library, inner):
             if drafted and label == model_label(frame.file or ""):
                 # A draft head runs the layers of its target's file: the draft's own name says which model this is.
                 continue
@@ -99,8 +100,8 @@ def _last(frames: Sequence[Frame]) -> int:
     return len(frames) - 1 if frames and (frames[-1].file or "").endswith((".py", ".pyx")) else -1
 
 
-def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> list[tuple[str, int]]:
-    """The steps of one frame with what each is worth keeping (0 little, 9 everything)."""
+def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool, inner: Frame | None) -> list[tuple[str, int]]:
+    """The steps of one frame with what each is worth keeping (0 little, 9 everything). inner: the frame that it called."""
     path = (frame.file or "").replace("\\", "/")
     name = frame.function.rsplit(".", 1)[-1]
     found: list[tuple[str, int]] = []
@@ -129,7 +130,8 @@ def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool) -> 
         found.append((_native(frame.function), 4))
     elif owner is Owner.ENGINE and _IN_LAYERS.search(path) and name not in dull():
         found.append((name.strip("_"), 5))
-    layer = called(frame) if owner in (Owner.USER, Owner.ENGINE) or is_model_file(path) else None
+    entered = inner is not None and (is_plumbing(inner) or inner.function.rsplit(".", 1)[-1] in dull())
+    layer = called(frame, entered) if owner in (Owner.USER, Owner.ENGINE) or is_model_file(path) else None
     if (
         layer is not None
         and stage is None

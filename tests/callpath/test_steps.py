@@ -65,6 +65,28 @@ def test_classes_and_attributes_of_one_file_name_the_layers() -> None:
     assert labels(frames)[-3:] == ["nextn", "mlp", "experts"]
 
 
+@pytest.mark.parametrize(
+    ("code", "marked", "inside", "layers"),
+    [
+        ("out = self.emb(tokens)", None, (), ["emb"]),
+        ("out = self.emb(tokens)  # as in the paper", None, (), ["emb"]),
+        ("out = self.emb(", None, (), ["emb"]),  # it goes on in the next line
+        ("return self.emb(tokens).sum().item()", None, (), []),  # an error that came out at item() was in no layer's call
+        ("return self.emb(tokens).sum().item()", None, CALL, ["emb"]),  # here a layer was called, and there is but one
+        ("return self.emb(tokens).sum().item()", "self.emb(tokens)", (), ["emb"]),
+        ("h = self.drop(self.emb(x)) + self.pos(x)", None, (), []),  # which of the three?
+        ("h = self.drop(self.emb(x)) + self.pos(x)", None, CALL, []),
+        ("h = self.drop(self.emb(x)) + self.pos(x)", "self.emb(x)", CALL, ["emb"]),
+        ("h = self.drop(self.emb(x)) + self.pos(x)", "self.drop(self.emb(x))", (), ["drop"]),
+        ("h = self.drop(self.emb(x)) + self.pos(x)", "self.drop(self.emb(x)) + self.pos(x)", (), []),
+    ],
+)
+def test_a_layer_is_named_where_it_must_have_been_called(code: str, marked: str | None, inside: tuple[Frame, ...], layers: list[str]) -> None:
+    frames = (Frame("fit", "/srv/app/train.py", 30, "net(x)"), Frame("forward", "/srv/app/net.py", 12, code, marked=marked), *inside)
+    named = [label for label in labels(frames) if label in ("emb", "drop", "pos")]
+    assert named == layers
+
+
 def test_an_asynchronous_error_leaves_a_gap() -> None:
     said = "CUDA error: an illegal memory access was encountered"
     assert build(DRAFT_CAPTURE, said).gaps
