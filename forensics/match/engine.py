@@ -22,7 +22,7 @@ from forensics.match.subject import Joined, Subject, Subjects, quotes_a_user
 from forensics.match.template import fill
 from forensics.model.event import EventKind
 from forensics.model.knowledge import Facts
-from forensics.model.source import Evidence, Rank
+from forensics.model.source import Evidence, Rank, Span
 from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
 
 #: so many quotations stand in a finding; all places stand in `spans`
@@ -161,7 +161,7 @@ class Matcher:
             title=say(one.title),
             explanation=say(one.why),
             confidence=Confidence(one.confidence),
-            evidence=tuple(self._evidence(one, hit, say(one.title)) for hit in _shown(hits)),
+            evidence=self._evidences(one, hits, say(one.title)),
             domain=one.domain,
             ranks=ranks,
             fixes=fixes_of(one, context, self.facts, say),
@@ -188,6 +188,14 @@ class Matcher:
         lines = len(places) + sum(repeats.get(place, 0) for place in places)
         folded = max(by_parser.values(), default=0)
         return max(folded, lines) if folded > len(hits) - len(places) else folded + lines
+
+    def _evidences(self, one: Signature, hits: Sequence[Hit], shows: str) -> tuple[Evidence, ...]:
+        """What is quoted, each place once: several parsers may have made an event of the same lines."""
+        places: dict[tuple[Span, str], Hit] = {}
+        for hit in hits:
+            places.setdefault((hit.subject.span, hit.subject.stream), hit)
+        shown = [self._evidence(one, hit, shows) for hit in _shown(list(places.values()))]
+        return tuple({(proof.span, proof.quote): proof for proof in shown}.values())
 
     def _evidence(self, one: Signature, hit: Hit, shows: str) -> Evidence:
         """The lines of an event that hold the signature's literals; a line hit is its own evidence."""

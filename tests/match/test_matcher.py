@@ -46,6 +46,15 @@ def test_an_event_and_its_own_lines_count_once() -> None:
     assert one.evidence[0].span.first_line == 4
 
 
+def test_a_line_that_stands_above_a_traceback_too_is_quoted_once() -> None:
+    """It is an event of its own, and the traceback's heading."""
+    row = "E0512 10:00:4{0} 139 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: {0} (pid: 401{0}) of binary: /usr/bin/python\n"
+    (one,) = found(row.format(0) + row.format(1) + TRACEBACK, literals=["failed (exitcode: "])
+    assert len(one.events) == 3
+    assert [proof.span.first_line for proof in one.evidence] == [1, 2]
+    assert one.count == 2
+
+
 @pytest.mark.parametrize(
     "line",
     [
