@@ -92,7 +92,6 @@ def _is_checkout(folder: str, package: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _of_path(path: str) -> Owner | None:
-    path = path.replace("\\", "/")
     if path.startswith("<frozen") or _STANDARD.search(path) or _STANDARD_OF_WINDOWS.search(path):
         return Owner.RUNTIME
     if path.startswith("<eval_with_key>") or "/torchinductor_" in path or "torch_compile_cache/" in path:
@@ -104,8 +103,9 @@ def _of_path(path: str) -> Owner | None:
 
 
 def _of_module(module: str) -> Owner | None:
-    name = module.replace("\\", "/").rsplit("/", 1)[-1]
-    inside = _of_path(module) if "packages/" in module else None
+    path = module.replace("\\", "/")
+    name = path.rsplit("/", 1)[-1]
+    inside = _of_path(path) if "packages/" in path else None
     return next((owner for start, owner in _libraries() if name.startswith(start)), inside)
 
 
@@ -116,7 +116,7 @@ def owner_of(frame: Frame) -> Owner:
         if found is not None:
             return found
     if frame.file:
-        found = _of_path(frame.file)
+        found = _of_path(frame.path)
         if found is not None:
             return found
     if not frame.file or _NATIVE_FILE.search(frame.file):

@@ -66,19 +66,18 @@ def _stages_of(path: str, function: str) -> tuple[Stage, ...]:
 
 def stages_of(frame: Frame) -> tuple[Stage, ...]:
     """Every row that fits a frame."""
-    return _stages_of((frame.file or "").replace("\\", "/"), frame.function)
+    return _stages_of(frame.path, frame.function)
 
 
 def draft_word(path: str) -> str | None:
     """ "nextn" for a model file of a draft head, else None."""
-    stem = path.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".py").lower()
+    stem = path.rsplit("/", 1)[-1].removesuffix(".py").lower()
     parts = stem.split("_")
     return next((word for word in draft_words() if word in parts), None)
 
 
 def is_model_file(path: str) -> bool:
     """True for a file that defines a model or its layers."""
-    path = path.replace("\\", "/")
     return "/models/" in path or path.startswith("models/") or "modeling_" in path.rsplit("/", 1)[-1]
 
 
@@ -124,7 +123,7 @@ def component_of(frames: Sequence[Frame]) -> str | None:
     """The model component, from the stack: a draft's own file or worker beats the scheduler that runs it."""
     seen: set[str] = set()
     for frame in frames:
-        path = frame.file or ""
+        path = frame.path
         if is_model_file(path) and draft_word(path):
             seen.add("draft_model")
         elif is_model_file(path):

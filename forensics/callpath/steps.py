@@ -61,7 +61,7 @@ def _is_plumbing(path: str, function: str) -> bool:
 
 def is_plumbing(frame: Frame) -> bool:
     """True for a frame that only passes the call on."""
-    return _is_plumbing((frame.file or "").replace("\\", "/"), frame.function.rsplit(".", 1)[-1])
+    return _is_plumbing(frame.path, frame.function.rsplit(".", 1)[-1])
 
 
 def build(
@@ -80,7 +80,7 @@ def build(
             inside_library = False
         inner = frames[index + 1] if index + 1 < len(frames) else None
         for label, weight in _labels_of(frame, owner, index == last, inside_library, inner):
-            if drafted and label == model_label(frame.file or ""):
+            if drafted and label == model_label(frame.path):
                 # A draft head runs the layers of its target's file: the draft's own name says which model this is.
                 continue
             drafted = drafted or label in draft_words()
@@ -97,12 +97,12 @@ def _last(frames: Sequence[Frame]) -> int:
     for index in range(len(frames) - 1, -1, -1):
         if not is_plumbing(frames[index]):
             return index
-    return len(frames) - 1 if frames and (frames[-1].file or "").endswith((".py", ".pyx")) else -1
+    return len(frames) - 1 if frames and frames[-1].path.endswith((".py", ".pyx")) else -1
 
 
 def _labels_of(frame: Frame, owner: Owner, last: bool, inside_library: bool, inner: Frame | None) -> list[tuple[str, int]]:
     """The steps of one frame with what each is worth keeping (0 little, 9 everything). inner: the frame that it called."""
-    path = (frame.file or "").replace("\\", "/")
+    path = frame.path
     name = frame.function.rsplit(".", 1)[-1]
     found: list[tuple[str, int]] = []
     if _GENERATED.search(path):

@@ -61,7 +61,6 @@ def function_words(function: str) -> str:
 
 def path_label(path: str) -> str | None:
     """The step that a part of a library is by itself ("flashinfer JIT build"), or None."""
-    path = path.replace("\\", "/")
     return next((label for part, label in _labels()["paths"].items() if part in path), None)
 
 
@@ -109,7 +108,7 @@ def launched(frame: Frame) -> str | None:
 def model_label(path: str) -> str | None:
     """A model file as people call it: "nextn" for deepseek_v4_nextn.py, "llama" for modeling_llama.py; None for the
     files beside the models (utils.py)."""
-    stem = path.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".py")
+    stem = path.rsplit("/", 1)[-1].removesuffix(".py")
     if stem in _labels()["calls"]["no_models"]:
         return None
     return draft_word(path) or stem.removeprefix("modeling_")

@@ -165,7 +165,7 @@ def _texts(events: Sequence[Event]) -> Iterator[tuple[str, Span]]:
         for raised in event.chain.exceptions if event.chain else ():
             spans.append((raised.message, raised.span or event.span))
             spans += [
-                (f"{f.file or ''} {f.function} {f.code or ''}", _line(event.span, f.log_line))
+                (f"{f.path} {f.function} {f.code or ''}", _line(event.span, f.log_line))
                 for f in raised.frames[:120]
             ]
         for stack in event.stacks:

@@ -73,7 +73,7 @@ def _texts(intake: Intake, events: Iterable[Event]) -> Iterator[str]:
         stacks = [*(e.frames for e in chain), *(s.frames for s in event.stacks)]
         for text in (
             event.message[:300],
-            *(f.file or f.module or f.function for frames in stacks for f in frames[:80]),
+            *(f.path or f.module or f.function for frames in stacks for f in frames[:80]),
         ):
             if text and text not in once:
                 once.add(text)

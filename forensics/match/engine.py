@@ -96,7 +96,7 @@ class Matcher:
         if rest.get("exception") and not any(_is_type(rest["exception"], name, one.trusted) for name in subject.types):
             return None
         if rest.get("frame") and not any(
-            searcher(rest["frame"], one.trusted)(f"{frame.file or frame.module or ''}:{frame.function}") for frame in subject.frames
+            searcher(rest["frame"], one.trusted)(f"{frame.path or frame.module or ''}:{frame.function}") for frame in subject.frames
         ):
             return None
         captures: Mapping[str, str] = {}

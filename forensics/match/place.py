@@ -69,4 +69,4 @@ class Places:
 
 
 def _name(frame: Frame) -> str:
-    return f"{frame.file or ''} {frame.function} {frame.code or ''}"[:600]
+    return f"{frame.path} {frame.function} {frame.code or ''}"[:600]

@@ -26,6 +26,11 @@ class Frame:
     #: the text under the carets of Python >= 3.11, where the log has them
     marked: str | None = None
 
+    @property
+    def path(self) -> str:
+        """The file with forward slashes, as rules and tables name files on every system; "" where it is not known."""
+        return (self.file or "").replace("\\", "/")
+
 
 @record
 class StackTrace:

@@ -100,9 +100,9 @@ def case_of_incident(incident: Incident, lines: Iterable[Text] = ()) -> Case:
         texts += _failure_texts(primary, names)
         for raised in primary.chain:
             symbols += [
-                part for frame in raised.frames for part in (frame.function, frame.file or "", frame.code or "")
+                part for frame in raised.frames for part in (frame.function, frame.path, frame.code or "")
             ]
-        symbols += [part for frame in primary.frames for part in (frame.function, frame.file or "", frame.code or "")]
+        symbols += [part for frame in primary.frames for part in (frame.function, frame.path, frame.code or "")]
         symbols += [primary.kernel.name] if primary.kernel else []
     for finding in incident.findings:
         texts += [Text(evidence.quote) for evidence in finding.evidence]

@@ -225,7 +225,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
             continue
         if row.message and not any(row.message.search(text) for text in (*texts, *[t[:_LOOKED_AT] for t in told])):
             continue
-        if row.frames and not any(row.frames.search(f"{f.file or ''} {f.function}") for f in frames):
+        if row.frames and not any(row.frames.search(f"{f.path} {f.function}") for f in frames):
             continue
         found.append(row)
     if first.kind == "device_assert" and not any(row.category is Category.DEVICE_ASSERT for row in found[:1]):

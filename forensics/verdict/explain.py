@@ -104,7 +104,7 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
     if (primary.root_type or name).rsplit(".", 1)[-1] == "AssertionError" and not _OF_SHAPES.search(own):
         kinds.append("other_check")
     missing = _NO_MODULE.search(said)
-    if missing is not None and any(f"/{missing[1]}/" in (frame.file or "") for frame in primary.frames):
+    if missing is not None and any(f"/{missing[1]}/" in frame.path for frame in primary.frames):
         kinds.append("part_of_a_package")
     if own == "terminated" and name in _STOPPED:
         kinds.append("asked")

@@ -70,7 +70,7 @@ def fingerprint(kind: str, type_: str | None, message: str, frames: Sequence[Fra
     """Sixteen hexadecimal digits."""
     telling = [frame for frame in frames if not is_plumbing(frame)][-_FRAMES:]
     where = [
-        f"{(f.file or f.module or '').replace(chr(92), '/').rsplit('/', 1)[-1]}:{_bare(f.function)}" for f in telling
+        f"{(f.path or (f.module or '').replace(chr(92), '/')).rsplit('/', 1)[-1]}:{_bare(f.function)}" for f in telling
     ]
     name = (type_ or "").rsplit(".", 1)[-1]
     text = "\n".join((kind, name, plain(message.split("\n", 1)[0] if kind == "python" else message), *where))

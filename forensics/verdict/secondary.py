@@ -149,7 +149,7 @@ def _take_root(sighting: Sighting, home: Sighting | None) -> bool:
 def _uses(sighting: Sighting) -> bool:
     """True where a transport's user speaks: by its words or by the files of its innermost frames."""
     said = [*sighting.types, *(text[:2_000] for text in sighting.texts if text != sighting.heading)]
-    said += [f"{frame.file or ''} {frame.function}" for frame in sighting.frames[-4:]]
+    said += [f"{frame.path} {frame.function}" for frame in sighting.frames[-4:]]
     return any(_USES.search(text) for text in said)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.callpath import build, component_of, is_plumbing, phase_of
+from forensics.callpath import build, component_of, is_plumbing, owner_of, phase_of
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
 from forensics.model.source import Span
 from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
@@ -63,6 +64,15 @@ def test_classes_and_attributes_of_one_file_name_the_layers() -> None:
         Frame("forward", "/srv/app/serve.py", 38, "def forward(self, x): return self.experts(x)"),
     )
     assert labels(frames)[-3:] == ["nextn", "mlp", "experts"]
+
+
+def test_windows_writes_the_same_path_otherwise() -> None:
+    """Owners, steps, component and phase of a stack are the same where its files have backslashes."""
+    capture = (*DRAFT_CAPTURE, Frame("main", "/home/me/models_of_mine/vllm_train.py", 3, "serve()"))
+    twins = tuple(replace(frame, file="C:\\" + frame.path.lstrip("/").replace("/", "\\")) for frame in capture)
+    assert [owner_of(frame) for frame in twins] == [owner_of(frame) for frame in capture]
+    assert build(twins) == build(capture)
+    assert (component_of(twins), phase_of(twins)) == (component_of(capture), phase_of(capture)) == ("draft_model", "graph_capture")
 
 
 @pytest.mark.parametrize(

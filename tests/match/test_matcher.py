@@ -38,6 +38,11 @@ def test_source_code_of_a_traceback_is_not_what_the_program_said() -> None:
     assert found(TRACEBACK, literals=["flux capacitor is full"])
 
 
+@pytest.mark.parametrize(("path", "count"), [("/srv/app/run.py", 1), (r"D:\srv\app\run.py", 1), (r"D:\srv\my_app\run.py", 0)])
+def test_a_rule_names_files_as_every_system_does(path: str, count: int) -> None:
+    assert len(found(TRACEBACK.replace("/srv/app/run.py", path), frame=r"/app/run\.py:start$", literals=["capacitor"])) == count
+
+
 def test_an_event_and_its_own_lines_count_once() -> None:
     (one,) = found(TRACEBACK, literals=["flux capacitor is full"])
     assert one.count == 1

@@ -189,3 +189,21 @@ def test_a_socket_that_cannot_be_opened_where_processes_talk_to_each_other(told:
     error = "RuntimeError: open: Address family not supported by protocol"
     incident = told(raised(1, error, "/srv/sglang/srt/disaggregation/mooncake/transfer_engine.py", "initialize"))
     assert incident.verdict.category is Category.NCCL
+
+
+# --- the same failure on Windows
+
+
+WEIGHTS = raised(0, "OSError: Name or service not known", "{0}/site-packages/huggingface_hub/file_download.py", "hf_hub_download")
+
+
+def test_a_path_with_backslashes_tells_as_much(told: Told) -> None:
+    here = told(WEIGHTS.format("/srv/env"))
+    there = told("\n".join(
+        line.replace("/", "\\") if " File " in line else line for line in WEIGHTS.format("C:/srv/env").split("\n")
+    ))  # fmt: skip
+    assert here.verdict.category is there.verdict.category is Category.MODEL_LOAD  # by the file, which a row of the tables names
+    assert here.facts.engine == there.facts.engine
+    assert primary(here).fingerprint == primary(there).fingerprint
+    assert primary(here).frame_owners == primary(there).frame_owners
+    assert primary(there).frames[-1].file == r"C:\srv\env\site-packages\huggingface_hub\file_download.py"

@@ -109,16 +109,12 @@ def _called(matcher: Matcher, subject: Subject) -> Iterable[tuple[KernelFamily, 
     seen: set[str] = set()
     texts = [subject.text[:4000]]
     for frame in reversed(subject.frames[-INNER_FRAMES:]):
-        texts.append(f"{frame.function} {frame.code or ''} {_module_of(frame.file)}"[:2000])
+        texts.append(f"{frame.function} {frame.code or ''} {frame.path.rpartition('/')[2]}"[:2000])
     for text in texts:
         for word, id in symbols_in(text):
             if id not in seen:
                 seen.add(id)
                 yield family(id), word
-
-
-def _module_of(file: str | None) -> str:
-    return (file or "").rpartition("/")[2]
 
 
 def _kernels(text: str) -> list[KernelName]:
