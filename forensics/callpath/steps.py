@@ -32,7 +32,7 @@ _IN_LAYERS = Pattern(r"/(?:layers|ops|attention|kernels|moe|quantization|lora|mo
 #: what native stacks begin and end with: the interpreter, the loader, the way to abort
 _NATIVE_PLUMBING = Pattern(
     r"__GI_|__libc|_?_?wait4$|__kernel_rt|raise$|abort$|gsignal|__pthread|pthread_|clone\d?$|start_thread|_start$|\?\?|<unknown|\(unknown\)|__cxa_|__gxx|"
-    r"ggml_print_backtrace|ggml_abort|c10::Error|c10::detail::torchCheckFail|c10::cuda::c10_cuda_check|std::terminate|_Py|Py[A-Z]|PyObject_|PyEval|"
+    r"ggml_print_backtrace|ggml_abort|(?:_Z15)?ggml_cuda_error|c10::Error|c10::detail::torchCheckFail|c10::cuda::c10_cuda_check|std::terminate|_Py|Py[A-Z]|PyObject_|PyEval|"
     r"cfunction_|method_vectorcall|slot_tp|type_call|ucs_|__sigaction|__restore_rt|main$|absl::.*LogMessage"
 )
 #: what torch.compile wrote: files whose names say nothing

@@ -10,7 +10,8 @@ assertion macro, or SIGABRT where ggml aborts on a runtime error) and MESSAGE ev
       current device: 0, in function alloc at /src/ggml/src/ggml-cuda/common.cuh:663
       cudaMalloc(&ptr, size)
     #1  0x7f00 in ggml_abort () from libggml.so        or   libggml-base.so(ggml_abort+0x11f) [0x7f00]
-    -> NATIVE type "SIGABRT", message "CUDA error: out of memory", fields {"device": 0, "function": "alloc", "call": "cudaMalloc(…)"}
+    -> NATIVE type "SIGABRT", message "CUDA error: out of memory" and the two lines below it, frame alloc of common.cuh, line 663, fields
+       {"device": 0, "function": "alloc", "call": "cudaMalloc(…)"}
 
 ggml calls abort() after either; the lines of one failure may come in another order, standard output and error being two pipes.
 """
@@ -22,6 +23,7 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
 from forensics.model.stack import Frame
 from forensics.parse.frames import gdb_frame, glibc_frame
 from forensics.parse.reading import Lazy, following, hits, located, make, preceding, stack_of
@@ -32,6 +34,9 @@ _DEVICE = "current device: "
 _ABORTED = "(ggml_abort+"
 #: the frame above it, all that is left of a backtrace that was cut
 _PRINTED = "(ggml_print_backtrace+"
+
+#: functions by which ggml ends after a failed call
+_WAY = ("ggml_abort", "ggml_cuda_error", "ggml_print_backtrace")
 
 _MESSAGES = Table(
     "ggml",
@@ -118,7 +123,7 @@ def _runtime_errors(intake: Intake) -> list[Event]:
         found = _AT.search(line.text)
         if not found:
             continue
-        first, status, named = line, "", None
+        first, status, named, far = line, "", None, False
         for _, before in preceding(intake, index, 5):
             text = _STATUS.match(before.text)
             operation = _OPERATION.search(before.text)
@@ -132,7 +137,9 @@ def _runtime_errors(intake: Intake) -> list[Event]:
             # CANN's report of what its compiler and runtime said stands between
             told = ((b, _STATUS.match(b.text)) for _, b in preceding(intake, index, 40) if "CANN error" in b.text)
             first, status = next(((b, words[1]) for b, words in told if words), (first, ""))
-        call = next((a.text.strip() for _, a in following(intake, index, 1) if a.text.startswith(" ")), "")
+            far = bool(status)
+        below = next((at for at, a in following(intake, index, 1) if a.text.startswith(" ")), None)
+        call = intake.lines[below].text.strip() if below is not None else ""
         fields: dict[str, Any] = {
             **found.groupdict(),
             "device": int(found["device"]),
@@ -141,7 +148,10 @@ def _runtime_errors(intake: Intake) -> list[Event]:
         }
         if named:
             fields["operation"] = named
-        events.append(_native(intake, index, first, "SIGABRT", status or "CUDA error", fields))
+        place = Frame(found["function"], found["file"], int(found["line"]), call or None, log_line=line.number)
+        said = [status or "CUDA error", *([] if far else [found[0], call])]
+        end = index if below is None else below
+        events.append(_native(intake, end, first, "SIGABRT", "\n".join(said).rstrip(), fields, place))
     return events
 
 
@@ -178,9 +188,14 @@ def _aborts(intake: Intake) -> list[Event]:
     return events
 
 
-def _native(intake: Intake, index: int, first: Any, kind: str, message: str, fields: dict[str, Any]) -> Event:
+def _native(
+    intake: Intake, index: int, first: Any, kind: str, message: str, fields: dict[str, Any], place: Frame | None = None
+) -> Event:
+    """place: the call that failed, where the report names it; it stands in the stack, where the backtrace has one or not."""
     frames = _stack(intake, index)
     last = intake.lines[frames[-1][0]] if frames else intake.lines[index]
+    if place is not None:
+        frames = _with_place(frames, index, place)
     return make(
         EventKind.NATIVE,
         first,
@@ -191,6 +206,20 @@ def _native(intake: Intake, index: int, first: Any, kind: str, message: str, fie
         stacks=stack_of(intake, frames),
         fields=fields,
     )
+
+
+def _with_place(frames: list[tuple[int, Frame]], index: int, place: Frame) -> list[tuple[int, Frame]]:
+    """The frames, innermost first, with the one that called ggml's way to abort: told in full, or put in where symbols are missing."""
+    names = [frame.code if frame.code and frame.function.startswith("_Z") else frame.function for _, frame in frames]
+    bare = [name.split("(", 1)[0].split("+", 1)[0] for name in names]
+    if place.function in bare:
+        at = bare.index(place.function)
+        known = frames[at][1]
+        frames[at] = (frames[at][0], replace(known, file=place.file, line=place.line, code=place.code))
+        return frames
+    way = next((at for at in range(len(bare) - 1, -1, -1) if bare[at] in _WAY), None)
+    outside = 0 if way is None else way + 1
+    return [*frames[:outside], (index, place), *frames[outside:]]
 
 
 def _stack(intake: Intake, index: int) -> list[tuple[int, Frame]]:

@@ -133,7 +133,38 @@ def test_what_cann_said_stands_far_above_its_place(told: Told) -> None:
     )
     failure = primary(told(log))
     assert failure.message == "CANN error: E89999: Inner Error!"
-    assert primary(told("  current device: 0, in function f at /srv/ggml-cuda.cu:300\n")).message == "CUDA error"
+    assert failure.frames[-1].function == "aclnn_arange"
+    assert primary(told("  current device: 0, in function f at /srv/ggml-cuda.cu:300\n")).message.startswith("CUDA error\n")
+
+
+CUDA_ERROR = """\
+/srv/ggml/src/ggml-cuda/ggml-cuda.cu:90: CUDA error
+CUDA error: an illegal memory access was encountered
+  current device: 1, in function ggml_backend_cuda_synchronize at {0}:2476
+  cudaStreamSynchronize(cuda_ctx->stream())
+"""
+ABORTED = """\
+libggml-base.so(ggml_abort+0x11f) [0x7fa925ea2877]
+libggml-cuda.so(_Z15ggml_cuda_errorPKcS0_S0_iS0_+0xb7) [0x7fa925eb2877]
+libllama.so(_ZN13llama_context6decodeERK11llama_batch+0x3bf) [0x7ff791552f44]
+"""
+
+
+@pytest.mark.parametrize("backtrace", ["", ABORTED])
+@pytest.mark.parametrize("file", ["/srv/ggml/src/ggml-cuda/ggml-cuda.cu", r"D:\a\ggml\src\ggml-cuda\ggml-cuda.cu"])
+def test_an_error_of_a_device_tells_function_place_and_call(told: Told, file: str, backtrace: str) -> None:
+    failure = primary(told("llama_model_loader: loaded meta data\n" + CUDA_ERROR.format(file) + backtrace))
+    (place,) = [frame for frame in failure.frames if frame.function == "ggml_backend_cuda_synchronize"]
+    assert (place.file, place.line, place.code) == (file, 2476, "cudaStreamSynchronize(cuda_ctx->stream())")
+    assert [frame.function for frame in failure.frames][-1] == ("ggml_abort" if backtrace else place.function)
+    assert any(proof.quote.splitlines() == CUDA_ERROR.format(file).splitlines()[1:] for proof in failure.evidence)
+    assert failure.call_path.steps[-1].label == place.function
+
+
+def test_what_stands_below_without_being_indented_is_no_call(told: Told) -> None:
+    log = "\n".join(CUDA_ERROR.format("/srv/a.cu").splitlines()[:-1]) + "\nsrv  stop: cleaning up\n"
+    failure = primary(told(log))
+    assert failure.frames[-1].code is None and "cleaning" not in failure.message
 
 
 def test_a_standard_librarys_assertion_is_nearer_than_the_abort(told: Told) -> None:
