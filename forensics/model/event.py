@@ -82,7 +82,8 @@ class ProcessExit:
 @record
 class Event:
     """One thing that happened. type: exception type, signal, status name (report-contract, "type where nothing was raised");
-    message: what it said, without the type; count: how many alike were folded; time: of its first line."""
+    message: what it said, without the type; count: how many alike were folded into the first of them; last: the lines of the last of
+    them, None where there is but one; time: of its first line."""
 
     kind: EventKind
     span: Span
@@ -97,3 +98,4 @@ class Event:
     parser: str = ""
     stream: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    last: Span | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from forensics.ingest.anchors import Anchor
     from forensics.ingest.intake import Intake
     from forensics.model.event import Event
-    from forensics.model.source import LogLine
 
 __all__ = ["PARSERS", "anchors", "parse"]
 
@@ -70,9 +69,6 @@ PARSERS: tuple[str, ...] = (
 )
 
 
-#: of what repeats: lines, those first that repeat most; of a source events that stand for several lines; events that may reach over a line
-_REPEATED, _FOLDED, _NEAR = 20_000, 200, 64
-
 #: when this process began to import parsers
 _BEGAN = time.time()
 
@@ -118,33 +114,32 @@ def parse(intake: Intake) -> list[Event]:
 
 
 def _with_repeats(events: list[Event], intake: Intake) -> list[Event]:
-    """The same, each counted as often as the line that says it was seen, not only as often as it was kept. Error lines were counted
-    so when they were folded."""
+    """The same, each counted as often as it was seen, not only as often as it was kept. What was let go is counted at the last copy
+    that was kept, and that is where an event ends into which its copies were folded. Error lines were counted so when they were read."""
     from forensics.model.event import EventKind
     from forensics.model.record import replace
 
-    more = [0] * len(events)
-    starts = [(event.span.source, event.span.first_line) for event in events]
-    own = [event.kind is not EventKind.MESSAGE or event.parser != "python" for event in events]
-    said = [(event.message or event.type or "").partition("\n")[0][:60] for event in events]
-    folded: dict[int, list[int]] = {}
-    for index, event in enumerate(events):
-        if own[index] and event.count > 1 and len(of_source := folded.setdefault(event.span.source, [])) < _FOLDED:
-            of_source.append(index)
-    for (source, number), times in sorted(intake.repeats.items(), key=lambda item: (-item[1], item[0]))[:_REPEATED]:
-        for line in intake.between(Span(source, number, number))[:1]:
-            last = bisect_right(starts, (source, number))
-            near = (index for index in range(last - 1, max(-1, last - _NEAR), -1) if events[index].span.source == source)
-            here = [i for i in near if own[i] and events[i].span.last_line >= number and _says(said[i], events[i], line)]
-            alike = [i for i in folded.get(source, ()) if events[i].rank == line.rank and said[i] in line.text]
-            saying = [*here, *(index for index in alike if said[index])]
-            for index in {events[index].parser: index for index in reversed(saying)}.values():  # one of each parser
-                more[index] += times
-    return [replace(event, count=event.count + plus) if plus else event for event, plus in zip(events, more, strict=True)]
+    told: dict[int, list[int]] = {}
+    for source, number in sorted(intake.repeats):
+        told.setdefault(source, []).append(number)
+    taken: set[tuple[str, int, int]] = set()  # several parsers may count a line, each once
+    found = []
+    for event in events:
+        where, more = event.last or event.span, 0
+        numbers = told.get(where.source, ()) if event.kind is not EventKind.MESSAGE or event.parser != "python" else ()
+        for number in numbers[bisect_left(numbers, where.first_line) : bisect_right(numbers, where.last_line)]:
+            if (event.parser, where.source, number) not in taken and _says(event, where, number, intake):
+                taken.add((event.parser, where.source, number))
+                more = max(more, intake.repeats[where.source, number])
+        found.append(replace(event, count=event.count + more) if more else event)
+    return found
 
 
-def _says(said: str, event: Event, line: LogLine) -> bool:
-    return event.span.first_line == event.span.last_line or (bool(said) and said in line.text)
+def _says(event: Event, where: Span, number: int, intake: Intake) -> bool:
+    """True where a line is what the event is about: all of its lines, or the one with its words."""
+    said = (event.message or event.type or "").partition("\n")[0][:60]
+    lines = intake.between(Span(where.source, number, number))
+    return where.first_line == where.last_line or any(said and said in line.text for line in lines)
 
 
 def _wanted(intake: Intake) -> list[str]:

@@ -22,10 +22,9 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, HardwareFault
-from forensics.model.record import replace
 from forensics.model.source import LogLine
 from forensics.parse.calltrace import call_trace
-from forensics.parse.reading import Lazy, hits, make, preceding, stack_of
+from forensics.parse.reading import Lazy, counted, hits, make, preceding, stack_of
 
 _XID = "Xid ("
 _OFF = "allen off the bus"
@@ -208,7 +207,7 @@ def _folded(events: list[Event]) -> list[Event]:
         key = (event.span.source, event.type, fault.device, fault.node, fault.message if fault.code is None else None)
         where = last.get(key)
         if where is not None and event.span.first_line - where[1] <= 2_000:
-            kept[where[0]] = replace(kept[where[0]], count=kept[where[0]].count + 1)
+            kept[where[0]] = counted(kept[where[0]], kept[where[0]].count + 1, event.span)
             last[key] = (where[0], event.span.first_line)
         else:
             last[key] = (len(kept), event.span.first_line)

@@ -17,6 +17,7 @@ from typing import Any
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Rank, Span
 from forensics.model.stack import Frame, StackTrace
 from forensics.parse.cxxnames import demangle
@@ -269,8 +270,9 @@ def make(
 
 
 def fold(events: Iterable[Event], within: int = 400) -> list[Event]:
-    """Alike events (kind, type, message, rank, writer, fields) at most `within` lines apart become one with their count."""
-    kept: dict[tuple[Any, ...], tuple[Event, int]] = {}
+    """Alike events (kind, type, message, rank, writer, fields) at most `within` lines apart become the first, with their count and
+    where the last of them stands."""
+    kept: dict[tuple[Any, ...], list[Any]] = {}  # the first, how many, the lines of the last
     done: list[Event] = []
     for item in events:
         key = (
@@ -283,30 +285,17 @@ def fold(events: Iterable[Event], within: int = 400) -> list[Event]:
             repr(item.fields),
         )
         old = kept.get(key)
-        if old is not None and item.span.first_line - old[1] <= within:
-            first = old[0]
-            kept[key] = (_counted(first, first.count + item.count), item.span.last_line)
+        if old is not None and item.span.first_line - old[2].last_line <= within:
+            old[1] += item.count
+            old[2] = item.span
         else:
             if old is not None:
-                done.append(old[0])
-            kept[key] = (item, item.span.last_line)
-    done += [event for event, _ in kept.values()]
+                done.append(counted(*old))
+            kept[key] = [item, item.count, item.span]
+    done += [counted(*row) for row in kept.values()]
     return sorted(done, key=lambda e: (e.span.source, e.span.first_line))
 
 
-def _counted(item: Event, count: int) -> Event:
-    return Event(
-        item.kind,
-        item.span,
-        item.rank,
-        item.time,
-        item.type,
-        item.message,
-        item.stacks,
-        item.chain,
-        item.level,
-        count,
-        item.parser,
-        item.stream,
-        item.fields,
-    )
+def counted(first: Event, count: int, last: Span) -> Event:
+    """The event that stands for so many alike ones, the last of them there."""
+    return first if last is first.span else replace(first, count=count, last=last)

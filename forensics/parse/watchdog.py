@@ -164,21 +164,7 @@ def _as_timeout(event: Event) -> Event:
 
 def _tidy(event: Event) -> Event:
     """Without the counters that now stand in the Collective."""
-    return Event(
-        event.kind,
-        event.span,
-        event.rank,
-        event.time,
-        event.type,
-        event.message[:400],
-        event.stacks,
-        None,
-        event.level,
-        event.count,
-        event.parser,
-        event.stream,
-        {k: v for k, v in event.fields.items() if v is not None},
-    )
+    return replace(event, message=event.message[:400], fields={k: v for k, v in event.fields.items() if v is not None})
 
 
 def _timeouts(intake: Intake) -> list[Event]:

@@ -92,6 +92,7 @@ _NOTHING: Mapping[tuple[int, int], int] = {}
 class _Folded:
     event: Event
     count: int = 1
+    last: Span | None = None
 
 
 #: words that say that the program goes on without what it could not have
@@ -128,11 +129,12 @@ def messages_of(
         times = 1 + repeats.get((line.source, line.number), 0)
         if folded:
             folded.count += times
+            folded.last = Span(line.source, line.number, line.number + len(more))
         elif len(kept) < MOST:
             whole = "\n".join((message, *more)).rstrip()
             name, whole = _of_error_file(name, whole)
             kept[key] = _Folded(_event(line, len(more), name, whole, heading), times)
-    return [replace(f.event, count=f.count) if f.count > 1 else f.event for f in kept.values()]
+    return [replace(f.event, count=f.count, last=f.last) if f.count > 1 else f.event for f in kept.values()]
 
 
 def _loud_sources(lines: Sequence[LogLine]) -> set[int]:
