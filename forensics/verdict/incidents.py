@@ -80,7 +80,13 @@ def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
     for event in events:
         place = bisect_right(numbers, event.span.first_line) if event.span.source >= 0 else 0
         nearest = numbers[place] if place < len(numbers) else None
+        again = event.last if nearest is not None and event.last is not None and event.last.first_line >= nearest else None
+        if again is not None:  # alike ones of several runs were folded into the first: the last of them belongs to its own
+            runs[bisect_right(numbers, again.first_line)].events.append(replace(event, span=again, last=None, count=1, time=None))
+            event = replace(event, last=None, count=event.count - 1)
         runs[place].events.append(event if nearest is None or event.span.last_line < nearest else _cut(event, nearest))
+    for run in runs:
+        run.events.sort(key=lambda e: e.span.first_line)
     return runs
 
 

@@ -86,17 +86,18 @@ def recovered(events: Sequence[Event], members: Sequence[Sighting], quotes: Quot
     """True where every failure stands before the last restart of its log and the job was at work after that."""
     last: dict[int, Span] = {}
     for event in restarts_of(events, quotes):
-        held = last.get(event.span.source)
-        if held is None or event.span.first_line > held.first_line:
-            last[event.span.source] = event.span
+        where = event.last or event.span
+        held = last.get(where.source)
+        if held is None or where.first_line > held.first_line:
+            last[where.source] = where
     fatal = [m for m in members if _fatal(m)]
     if not last or not fatal or any(m.span.source not in last for m in fatal):
         return False
-    behind = [m for m in fatal if m.span.first_line > last[m.span.source].last_line and not caught(m, quotes)]
+    behind = [m for m in fatal if _ends(m, quotes).first_line > last[m.span.source].last_line and not caught(m, quotes)]
     if any(m.kind == "exit" for m in behind):
         return False
     if behind:  # the old workers' last words may come late; only the launcher's own word then says that all went well
-        return all(_finished(m.span, quotes) for m in behind)
+        return all(_finished(_ends(m, quotes), quotes) for m in behind)
     later = [aftermath(quotes, span) for span in last.values()]
     return any(one.went_on or one.ended for one in later)
 
@@ -104,6 +105,11 @@ def recovered(events: Sequence[Event], members: Sequence[Sighting], quotes: Quot
 def _fatal(seen: Sighting) -> bool:
     """True for what can end a job: no line of a teardown, and no error that was only printed."""
     return seen.role is not CausalRole.TEARDOWN and (seen.weight >= 3 or seen.typed or (seen.kind == "exit" and seen.weight > 0))
+
+
+def _ends(seen: Sighting, quotes: Quotes) -> Span:
+    """Where it was seen last; where it was seen first if the job worked on behind the last, too."""
+    return seen.span if seen.last is None or aftermath(quotes, seen.last).went_on else seen.last
 
 
 def _finished(span: Span, quotes: Quotes) -> bool:

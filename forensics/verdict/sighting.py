@@ -110,6 +110,8 @@ class Sighting:
     #: the exception inside a wrapper's text
     inner: tuple[str | None, str] | None = None
     spans: list[Span] = field(default_factory=list)
+    #: where it was seen last, where alike ones were folded into the first
+    last: Span | None = None
 
     @property
     def place(self) -> tuple[int, int]:
@@ -179,6 +181,7 @@ def sight(event: Event) -> Sighting | None:
         stream=event.stream,
         count=event.count,
         spans=[_own_span(event)],
+        last=event.last,
     )
     if event.chain is not None:
         chain = event.chain

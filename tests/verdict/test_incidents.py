@@ -27,6 +27,22 @@ def test_a_restart_that_repeats_the_failure_points_at_the_first(told: Told) -> N
     assert len(incident.others) == 1
 
 
+def test_a_run_that_ends_of_what_ended_the_one_before_is_no_recovery(told: Told) -> None:
+    """Lines alike are one event, at the first of them; the last of them belongs to its own run."""
+
+    def attempt(minute: int, said: str = "") -> str:
+        work = "".join(f"[2025-06-01 10:0{minute}:1{n} TP0] Decode batch. #running-req: {n}, gen throughput: 91.2\n" for n in range(9))
+        return "".join(START.format(f"10:0{minute}:00", rank) for rank in (0, 1)) + work + said
+
+    error = "[rank1]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    first = attempt(0, error + "srun: error: node7: task 1: Exited with exit code 1\n")
+    assert told(first + attempt(2)).status is Status.DEGRADED
+    incident = told(first + attempt(2, error))
+    assert incident.status is Status.CRASHED
+    assert [proof.span.first_line for other in incident.others for proof in other.evidence] == [25]
+    assert incident.failures[0].count == 1
+
+
 def test_another_failure_ends_the_job(told: Told) -> None:
     incident = told(run("0", "RuntimeError", OOM) + run("2", "KeyError", "'lm_head'"))
     assert incident.primary is not None

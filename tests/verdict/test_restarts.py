@@ -61,6 +61,16 @@ def test_a_failure_that_ends_the_last_attempt_was_not(told: Told, tail: str) -> 
     assert "recovered" not in incident.verdict.explanation
 
 
+BAD_ROW = "[rank1]: ValueError: row {} is bad\n"  # no traceback: alike lines are one event, at the first of them
+
+
+def test_an_error_that_is_told_once_more_at_the_end_was_not_got_over(told: Told) -> None:
+    log = steps(1, 9) + BAD_ROW.format(3) + AGAIN + steps(5, 30)
+    assert told(log).status is Status.DEGRADED
+    assert told(log + BAD_ROW.format(9)).status is Status.CRASHED
+    assert told(log + BAD_ROW.format(9) + steps(30, 40)).status is Status.DEGRADED  # nor did it stop the job
+
+
 def test_a_run_that_begins_anew_and_fails_alike_has_not_recovered(told: Told) -> None:
     begin = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
     one = begin + steps(1, 9) + raised("IndexError: list index out of range")
