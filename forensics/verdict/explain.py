@@ -298,6 +298,20 @@ def only_fragments(proof: Evidence) -> Verdict:
     return Verdict(Category.UNKNOWN, "Something failed", why, Confidence.UNKNOWN, evidence=(proof,))
 
 
+def perhaps(finding: Finding, proof: Evidence) -> Verdict:
+    """A line stands in the log that only a failure prints, and no more than that line shows one."""
+    why = f"{finding.explanation} Nothing else in the log shows a failure, and nothing shows that the job went on behind this line."
+    return Verdict(
+        Category.UNKNOWN,
+        f"Perhaps: {finding.title}",
+        why.strip(),
+        Confidence.UNKNOWN,
+        evidence=(proof,),
+        next_steps=finding.next_steps,
+        alternatives=(Alternative(finding.category, finding.title, Confidence.HYPOTHESIS),) if finding.category is not None else (),
+    )
+
+
 def unread(why: str) -> Verdict:
     """No failure was found, but a part of the analysis did not work."""
     return Verdict(

@@ -39,7 +39,7 @@ from forensics.verdict.roles import ENGINE_GONE, Cast, assign
 from forensics.verdict.secondary import subordinate
 from forensics.verdict.sighting import Sighting, sight
 from forensics.verdict.stale import is_stale, job_began
-from forensics.verdict.taught import teach
+from forensics.verdict.taught import overlooked, teach
 from forensics.verdict.unreported import of_hang
 
 _UNKNOWN = Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
@@ -69,7 +69,8 @@ _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.e
 @draft
 class Analysis:
     """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed;
-    alike: the tasks that failed in the same way, by srun's word alone."""
+    alike: the tasks that failed in the same way, by srun's word alone; overlooked: of a healthy run, the line that a signature proves
+    to be a cause and that nothing shows to be none."""
 
     run: Run
     cast: Cast
@@ -86,6 +87,7 @@ class Analysis:
     handled: tuple[OtherIncident, ...] = ()
     healthy_why: str = "No failure stands in the log."
     healthy_evidence: tuple[Evidence, ...] = ()
+    overlooked: tuple[Finding, Evidence] | None = None
     nobody: Cast = field(default_factory=lambda: Cast([], None))
 
 
@@ -102,12 +104,12 @@ def analyse(
     cast = assign(groups, order, quotes, hang.culprit if hang is not None else None)
     primary = cast.primary
     if primary is None:
-        return _healthy(run, cast, findings, intake, quotes)
+        return _healthy(run, cast, findings, intake, quotes, seen)
     calm = _survived(primary, cast, intake, quotes)
     if calm is None and recovered(run.events, [m for g in groups for m in g.members], quotes):
         calm = Status.DEGRADED
     if calm is Status.HEALTHY:
-        return _healthy(run, cast, findings, intake, quotes)
+        return _healthy(run, cast, findings, intake, quotes, seen)
     from forensics.callpath import phase_of
 
     judgement = categorize(primary, findings, phase_of(primary.first.frames), cast.groups)
@@ -267,7 +269,9 @@ def _bad_exit(sighting: Sighting) -> bool:
     return not (isinstance(exit_, ProcessExit) and exit_.code == 0)
 
 
-def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, quotes: Quotes) -> Analysis:
+def _healthy(
+    run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, quotes: Quotes, seen: Sequence[Sighting]
+) -> Analysis:
     handled = tuple(
         OtherIncident(
             Status.HEALTHY,
@@ -303,6 +307,7 @@ def _healthy(run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, 
         handled=handled,
         healthy_why=why,
         healthy_evidence=proof,
+        overlooked=overlooked(findings, seen, quotes),
     )
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
-from forensics.model.source import Span
+from forensics.model.source import Evidence, Span
 from forensics.model.verdict import Confidence, Finding, SignatureRole
-from forensics.verdict.outcome import quoted
+from forensics.verdict.outcome import aftermath, caught, quoted, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import TAUGHT, Sighting, sight
 
@@ -21,6 +21,8 @@ from forensics.verdict.sighting import TAUGHT, Sighting, sight
 _MOST = 256
 #: a shipped signature that proves its claim with a message that only one cause prints speaks for a line that no parser took
 _TELLING = 70
+#: so many calm lines of the same writer show that it went on
+_GOES_ON = 3
 _CALM = frozenset(("DEBUG", "INFO", "NOTICE", "TRACE", "WARN", "WARNING"))
 #: the same told inside the line: by NCCL and its kin (INFO), by Python's warnings, or by words that the program did without
 _CALM_TEXT = Pattern(
@@ -57,6 +59,33 @@ def _own(taught: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) ->
 def _shipped(finding: Finding, seen: Sequence[Sighting], quotes: Quotes) -> list[Sighting]:
     lines = (_of_line(s, quotes) for s in finding.spans[:_MOST] if not any(s.overlaps(own) for one in seen for own in one.spans))
     return [line for line in lines if line is not None and line.level not in _CALM and not _CALM_TEXT.search(line.message[:1_000])]
+
+
+def overlooked(findings: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) -> tuple[Finding, Evidence] | None:
+    """The first line that a signature proves to be a cause and that became no failure, with that signature. Where the log shows that it
+    was none, it does not count: a user's words, a calm line, one behind a request to stop, and one behind which the job worked on."""
+    found: list[tuple[Finding, Span]] = []
+    for finding in findings:
+        if finding.role is SignatureRole.ROOT and finding.category is not None and finding.confidence is Confidence.ESTABLISHED:
+            found += [(finding, span) for span in finding.spans[:_MOST] if not _is_excused(span, seen, quotes)]
+    if not found:
+        return None
+    finding, span = min(found, key=lambda one: (one[1].source, one[1].first_line, -one[0].specificity))
+    return finding, quotes.of(span, finding.title)
+
+
+def _is_excused(span: Span, seen: Sequence[Sighting], quotes: Quotes) -> bool:
+    for sighting in seen:
+        asked = sighting.weight == 0 and sighting.span.source == span.source and sighting.span.first_line <= span.first_line
+        if asked or any(span.overlaps(own) for own in sighting.spans):  # what was seen is judged by what it is
+            return True
+    line = _of_line(span, quotes)
+    if line is None or line.level in _CALM or _CALM_TEXT.search(line.message[:1_000]):
+        return True
+    later = aftermath(quotes, span, line.stream, steady=True)
+    if caught(line, quotes):
+        return bool(later.working or later.calm or later.ended)
+    return bool(later.working or later.calm >= _GOES_ON or (later.ended and worked_before(quotes, span)))
 
 
 def _strengthen(sighting: Sighting) -> None:

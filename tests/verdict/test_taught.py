@@ -98,3 +98,33 @@ def test_what_a_shipped_signature_proves_is_one_on_a_line_of_its_own(told: Told)
         "./train: error while loading shared libraries: libfancy.so.3: cannot open shared object file: No such file or directory\n"
     )
     assert incident.verdict.category is Category.MISSING_LIBRARY
+
+
+# --- shipped signatures that prove their claim with a line which nothing else takes for a failure
+
+PROOF = "EI0006: [PID: 71] Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
+
+
+@pytest.mark.parametrize("start", ["", BUSY])
+def test_where_a_signature_proves_a_failure_nothing_is_called_healthy(told: Told, start: str) -> None:
+    incident = told(start + PROOF)
+    assert (incident.status, incident.verdict.category) == (Status.UNKNOWN, Category.UNKNOWN)
+    assert [proof.quote for proof in incident.verdict.evidence] == [PROOF.strip()]
+    assert [other.category for other in incident.verdict.alternatives] == [Category.HANG_OR_WATCHDOG]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        BUSY + PROOF + BUSY.replace("20:15:", "20:16:"),  # the job worked on
+        BUSY + "WARNING: " + PROOF,  # its own logger takes it for none
+        BUSY + "INFO: the last start ended with " + PROOF,
+        BUSY + PROOF.strip() + " Falling back to the next link.\n",
+        BUSY + '{"messages": [{"role": "user", "content": "' + PROOF.strip() + '"}]}\n',
+        BUSY + PROOF + "Training completed\n",  # it had worked, and came to its end
+        BUSY + "[2026-11-29 20:15:30] SIGTERM received. Gracefully shutting down\nINFO:     Shutting down\n" + PROOF + "Bye!\n",
+    ],
+    ids=["at work", "a warning", "told", "dealt with", "a user's words", "an end", "asked to stop"],
+)
+def test_what_shows_that_it_was_none_is_heard(told: Told, log: str) -> None:
+    assert told(log).status is Status.HEALTHY
