@@ -312,6 +312,15 @@ def perhaps(finding: Finding, proof: Evidence) -> Verdict:
     )
 
 
+def perhaps_quoted(proof: Evidence) -> Verdict:
+    """What looks like a failure stands behind a prompt whose end the log does not show."""
+    why = (
+        "A log record quotes a request and does not close its quotation; what looks like a failure stands behind that. It may be what a "
+        "user of the service pasted into it, or the service's own."
+    )
+    return Verdict(Category.UNKNOWN, "Perhaps a user's words, perhaps a failure", why, Confidence.UNKNOWN, evidence=(proof,))
+
+
 def unread(why: str) -> Verdict:
     """No failure was found, but a part of the analysis did not work."""
     return Verdict(

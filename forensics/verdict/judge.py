@@ -124,8 +124,8 @@ def _incident(
         status, verdict, against = Status.UNKNOWN, explain.nothing_to_read(), ()
     elif primary is None and chosen.judgement.confidence is Confidence.HYPOTHESIS and (said := _severe(intake)) is not None:
         status, verdict, against = Status.UNKNOWN, explain.only_fragments(quotes.of(said, "an error record")), ()
-    elif primary is None and chosen.overlooked is not None:
-        status, verdict, against = Status.UNKNOWN, explain.perhaps(*chosen.overlooked), ()
+    elif primary is None and chosen.doubt is not None:
+        status, verdict, against = Status.UNKNOWN, chosen.doubt, ()
     elif primary is None:
         verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence)
         against = ()

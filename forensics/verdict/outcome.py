@@ -18,6 +18,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
 from forensics.model.source import LogLine, Span
 from forensics.verdict.quotes import Quotes
+from forensics.verdict.requests import QUOTED
 from forensics.verdict.sighting import TAUGHT, Sighting, is_work_text
 
 _MOST_LINES = 20_000
@@ -28,15 +29,8 @@ _DEALT_WITH = Pattern(
     r"|\b(?:will be disabled|not critical|non-fatal)\b"
 )
 _INSTEAD = pattern_of(r"\b[Ff]all(?:ing|s)? ?back (?:on|to)\b|\busing \S{1,60} instead\b")
-#: request bodies and prompts that engines log, in their own words
-_QUOTES = Pattern(
-    r"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|\bprompt: ["']|<\|im_start\||\[INST\]|<\|user\|>"""
-    r"""|\w*Req(?:uest)?Input\(|<\|start_header_id\|>|<start_of_turn>|\bReceived request\b"""
-)
 #: how often an engine says that it waits until that is a hang
 _OFTEN = 3
-#: lines of a pasted text that are looked through
-_PASTED = 60
 _LOW = frozenset(("WARNING", "WARN"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
@@ -188,48 +182,12 @@ def stalled_before(quotes: Quotes, span: Span) -> Span | None:
     return Span(found[0].source, found[0].number, found[0].number) if len(found) >= _OFTEN else None
 
 
-def quoted(seen: Sighting, quotes: Quotes) -> bool:
-    """True where the words are not the job's own: a prompt, a request body, a line at INFO that holds them."""
-    lines = quotes.lines(seen.span, 1)
-    if lines and _inside_a_request(lines[0], quotes):
-        return True
-    if not lines or seen.kind == "exit":
-        return False
-    if seen.span.first_line == seen.span.last_line and _QUOTES.search(lines[0].raw[:20_000]):
-        return True
-    if lines[0].level not in ("INFO", "DEBUG") or seen.span.first_line != seen.span.last_line:
-        return False
-    # A line that begins with the error is the error itself, whatever level a wrapper gave it.
-    start = lines[0].text.lstrip()[:200]
-    own = [said for said in (seen.type, seen.message.split("\n", 1)[0][:60]) if said]
-    return not any(start.startswith(said) for said in own)
-
-
-def _inside_a_request(line: LogLine, quotes: Quotes) -> bool:
-    """True for a line of a pasted text: a log record above it quotes a request, and no bracket has closed that yet."""
-    if _is_record(line):
-        return False
-    above = quotes.lines(Span(line.source, max(1, line.number - _PASTED), max(1, line.number - 1)))
-    opened = 0
-    for other in reversed(above):
-        text = other.text[:20_000]
-        opened += text.count("(") + text.count("{") + text.count("[") - text.count(")") - text.count("}") - text.count("]")
-        if _is_record(other):
-            return opened > 0 and other.level not in ("ERROR", "CRITICAL", "FATAL") and _QUOTES.search(other.raw[:20_000]) is not None
-    return False
-
-
-def _is_record(line: LogLine) -> bool:
-    """True for a line that a logger began: its prefix says when, who or how grave."""
-    return line.time is not None or bool(line.stream) or line.level is not None
-
-
 def caught(seen: Sighting, quotes: Quotes) -> bool:
     """True where the words say that an error was expected and dealt with: logged as a warning, told as a fallback, or known as harmless."""
     if seen.rule == TAUGHT:
         return False
     own = quotes.lines(seen.span, 1)
-    if seen.rule in ("quoted", "handled") or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
+    if seen.rule in (*QUOTED, "handled") or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
         return True
     if seen.kind == "hardware":
         return False  # no program deals with what the driver reports; a calm line above it is another writer's

@@ -12,7 +12,8 @@ from forensics.model.event import EventKind, ProcessExit
 from forensics.model.knowledge import Facts
 from forensics.model.record import draft, field
 from forensics.model.source import Evidence, Note, Rank, Span
-from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status
+from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status, Verdict
+from forensics.verdict import explain
 from forensics.verdict.category import Judgement, categorize
 from forensics.verdict.consequences import cascades_of, mark, mark_alike
 from forensics.verdict.fold import Group, fold
@@ -27,13 +28,13 @@ from forensics.verdict.outcome import (
     finished_before,
     is_work,
     orderly_end,
-    quoted,
     stalled_before,
     store_left_first,
     worked_before,
 )
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import tasks_alike, whose
+from forensics.verdict.requests import PERHAPS, QUOTED, quoted
 from forensics.verdict.restarts import recovered
 from forensics.verdict.roles import ENGINE_GONE, Cast, assign
 from forensics.verdict.secondary import subordinate
@@ -69,8 +70,8 @@ _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.e
 @draft
 class Analysis:
     """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed;
-    alike: the tasks that failed in the same way, by srun's word alone; overlooked: of a healthy run, the line that a signature proves
-    to be a cause and that nothing shows to be none."""
+    alike: the tasks that failed in the same way, by srun's word alone; doubt: what is said of a run in which no failure was seen and
+    a line that may be one."""
 
     run: Run
     cast: Cast
@@ -87,7 +88,7 @@ class Analysis:
     handled: tuple[OtherIncident, ...] = ()
     healthy_why: str = "No failure stands in the log."
     healthy_evidence: tuple[Evidence, ...] = ()
-    overlooked: tuple[Finding, Evidence] | None = None
+    doubt: Verdict | None = None
     nobody: Cast = field(default_factory=lambda: Cast([], None))
 
 
@@ -105,8 +106,13 @@ def analyse(
     primary = cast.primary
     if primary is None:
         return _healthy(run, cast, findings, intake, quotes, seen)
+    members = [m for g in cast.groups for m in g.members]
+    if all(m.rule in QUOTED for m in members):
+        doubtful = next((m for m in members if m.rule == PERHAPS), None)
+        proof = quotes.near(doubtful.span, doubtful.message, "what may be a user's words") if doubtful is not None else None
+        return _healthy(run, cast, findings, intake, quotes, seen, explain.perhaps_quoted(proof) if proof is not None else None)
     calm = _survived(primary, cast, intake, quotes)
-    if calm is None and recovered(run.events, [m for g in groups for m in g.members], quotes):
+    if calm is None and recovered(run.events, members, quotes):
         calm = Status.DEGRADED
     if calm is Status.HEALTHY:
         return _healthy(run, cast, findings, intake, quotes, seen)
@@ -170,9 +176,12 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
     cascades = cascades_of(findings)
     seen = [s for s in map(sight, run.events) if s is not None]
     for sighting in seen:
-        mark(sighting, cascades)
-        if sighting.role is None and quoted(sighting, quotes):
-            sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, True, "quoted"
+        pasted = "quoted" in sighting.events[0].fields
+        rule = quoted(sighting, quotes) if pasted else ""
+        if not rule:
+            mark(sighting, cascades)
+        if rule or (sighting.role is None and (rule := quoted(sighting, quotes))):
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, True, rule
             sighting.role_why = "text that passed through the job, not a failure of its own"
         event = sighting.events[0]
         fault = fault_of(event) if event.kind is EventKind.HARDWARE else None
@@ -270,8 +279,15 @@ def _bad_exit(sighting: Sighting) -> bool:
 
 
 def _healthy(
-    run: Run, cast: Cast, findings: Sequence[Finding], intake: Intake, quotes: Quotes, seen: Sequence[Sighting]
+    run: Run,
+    cast: Cast,
+    findings: Sequence[Finding],
+    intake: Intake,
+    quotes: Quotes,
+    seen: Sequence[Sighting],
+    doubt: Verdict | None = None,
 ) -> Analysis:
+    proven = overlooked(findings, seen, quotes) if doubt is None else None
     handled = tuple(
         OtherIncident(
             Status.HEALTHY,
@@ -282,7 +298,7 @@ def _healthy(
             (quotes.near(g.first.span, g.first.message, "an error that the job survived"),),
         )
         for g in cast.groups[:20]
-        if g.first.weight >= 3
+        if g.first.weight >= 3 and g.first.rule not in QUOTED
     )
     end = orderly_end(intake)
     why = "The job ended in order." if end is not None else "No failure stands in the log."
@@ -307,7 +323,7 @@ def _healthy(
         handled=handled,
         healthy_why=why,
         healthy_evidence=proof,
-        overlooked=overlooked(findings, seen, quotes),
+        doubt=explain.perhaps(*proven) if proven is not None else doubt,
     )
 
 
@@ -342,12 +358,13 @@ def _exits(run: Run) -> tuple[int, ...]:
 
 
 def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
-    """The run that is the verdict: the last that failed, unless it repeats or follows from an earlier one."""
+    """The run that is the verdict: the last that failed, unless it repeats or follows from an earlier one; of those
+    that did not fail the last in doubt."""
     if incident is not None and 1 <= incident <= len(analyses):
         return analyses[incident - 1]
     failed = [a for a in analyses if a.failed]
     if not failed:
-        return analyses[-1]
+        return next((a for a in reversed(analyses) if a.doubt is not None), analyses[-1])
     last = failed[-1]
     for earlier in failed[:-1]:
         if _repeats(last, earlier):

@@ -13,8 +13,9 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Evidence, Span
 from forensics.model.verdict import Confidence, Finding, SignatureRole
-from forensics.verdict.outcome import aftermath, caught, quoted, worked_before
+from forensics.verdict.outcome import aftermath, caught, worked_before
 from forensics.verdict.quotes import Quotes
+from forensics.verdict.requests import QUOTED, quoted
 from forensics.verdict.sighting import TAUGHT, Sighting, sight
 
 #: so many lines of one signature become failures
@@ -46,7 +47,7 @@ def _own(taught: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) ->
     added: dict[tuple[int, int], Sighting] = {}
     for finding in taught:
         for span in finding.spans[:_MOST]:
-            known = [s for s in seen if s.rule != "quoted" and any(span.overlaps(own) for own in s.spans)]
+            known = [s for s in seen if s.rule not in QUOTED and any(span.overlaps(own) for own in s.spans)]
             for sighting in known:
                 _strengthen(sighting)
             line = None if known else _of_line(span, quotes)

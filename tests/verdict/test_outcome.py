@@ -88,6 +88,46 @@ def test_what_users_ask_about_is_no_failure_of_the_server(told: Told, said: str)
     assert told(PROMPT.format(said)).status is Status.HEALTHY
 
 
+ASKED = "INFO 12-01 10:06:12 [logger.py:40] Received request chat-1: "
+PASTE = """\
+Traceback (most recent call last):
+  File "/home/u/train.py", line 40, in main
+    loss.backward('x')
+RuntimeError: CUDA error: an illegal memory access was encountered
+Segmentation fault (core dumped)
+"""
+SERVED = 'INFO:     10.7.0.2:55100 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+
+
+@pytest.mark.parametrize("behind", ["", SERVED * 3])
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("prompt: 'It's my job that ends so:\n\n", "What can I do?', params: SamplingParams(n=1)\n"),
+        ("prompt: '", "', params: SamplingParams(n=1)\n"),
+        ("obj=GenerateReqInput(rid='a1', text='look:\n", "What now?', sampling_params={'temperature': 0})\n"),
+        ('{"messages": [{"role": "user", "content": "look:\n', 'What now?"}]}\n'),
+    ],
+)
+def test_a_prompt_of_several_lines_is_no_failure_and_none_that_was_dealt_with(told: Told, start: str, end: str, behind: str) -> None:
+    incident = told(SERVED + ASKED + start + PASTE + end + behind)
+    assert (incident.status, incident.primary, incident.others) == (Status.HEALTHY, None, ())
+    assert "dealt with" not in incident.verdict.explanation
+
+
+@pytest.mark.parametrize("behind", ["", 'INFO:     10.7.0.9:61 - "POST /v1/completions HTTP/1.1" 200 OK\n' * 3])
+def test_a_prompt_that_does_not_end_leaves_open_whose_words_follow(told: Told, behind: str) -> None:
+    incident = told(SERVED + ASKED + "prompt: 'hello\n" + PASTE + behind)
+    assert (incident.status, incident.verdict.category) == (Status.UNKNOWN, Category.UNKNOWN)
+    assert incident.verdict.evidence[0].span.first_line > 2
+
+
+@pytest.mark.parametrize("behind", ["", SERVED * 3])
+def test_what_stands_behind_a_prompt_that_is_whole_is_the_servers_own(told: Told, behind: str) -> None:
+    for record in ("prompt: 'hello', params: SamplingParams(n=1)\n", "prompt: 'he\nllo', params: SamplingParams(n=1)\n"):
+        assert told(SERVED + ASKED + record + PASTE + behind).status is Status.CRASHED
+
+
 def test_an_empty_log_has_no_failure(told: Told) -> None:
     assert told("").primary is None
 

@@ -17,7 +17,8 @@ from forensics.ingest.compiled import pattern_of
 from forensics.ingest.unwrap import rejoin
 from forensics.model.record import draft, field
 from forensics.model.source import LogLine
-from forensics.parse.python.shapes import HEADER, Kind, is_asked, kind_of
+from forensics.parse.python.shapes import HEADER, Kind, kind_of
+from forensics.parse.quotation import is_asked, waits_for
 
 #: lines around a hit that are looked at: a heading before, a message after
 BEFORE, AFTER = 3, 120
@@ -217,12 +218,13 @@ def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:
 
 def _is_request(items: Sequence[tuple[str, Item]], at: int) -> bool:
     """True where the log line that a bare header goes on with quotes a request: `prompt: 'Why does this fail?`, then the paste."""
+    text = items[at][1].line.text
     if items[at][0]:
-        return is_asked(items[at][1].line.text[: items[at][1].line.text.find(HEADER)])
-    for prefix, item in reversed(items[max(0, at - REQUEST_LINES) : at]):
-        if prefix or not item.line.text.strip():
-            return is_asked(item.line.text) and item.line.level not in SEVERE
-    return False
+        return bool(waits_for([text[: text.find(HEADER)]]))
+    start = next((n for n in range(at - 1, max(-1, at - 1 - REQUEST_LINES), -1) if items[n][0]), None)
+    if start is None or items[start][1].line.level in SEVERE:
+        return False
+    return bool(waits_for(item.line.text for _, item in items[start:at]))
 
 
 def squeezed(line: LogLine, at: int) -> Lane | None:

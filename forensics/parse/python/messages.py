@@ -21,7 +21,8 @@ from forensics.model.record import draft, replace
 from forensics.model.source import LogLine, Span
 from forensics.parse.python.blocks import starts_anew
 from forensics.parse.python.lanes import prefix_of
-from forensics.parse.python.shapes import Kind, is_asked, kind_of, looks_raised, raised
+from forensics.parse.python.shapes import Kind, kind_of, looks_raised, raised
+from forensics.parse.quotation import is_asked
 
 #: distinct messages kept, and lines one message may have
 MOST, LINES = 300, 30

@@ -234,17 +234,6 @@ def shifted_raise(column: int, text: str) -> tuple[str, str] | None:
     return raised(text.strip()) if 0 < indent == column - 4 and looks_raised(text.strip()) else None
 
 
-_ASKED = Pattern(
-    r"\b(?:prompts?|messages|content|inputs?|query|completion|generated_text|text|question|user|assistant)[\"']?\s?[=:]\s?[\"'\[{]",
-    re.IGNORECASE,
-)
-
-
-def is_asked(text: str) -> bool:
-    """True where a log line quotes what a user asked a model, or what it answered: what stands there happened elsewhere."""
-    return bool(_ASKED.search(text[:LOOK]))
-
-
 def repeats(text: str) -> int:
     """N of `[Previous line repeated N more times]`, 0 for other lines."""
     found = _REPEATED.match(text)
