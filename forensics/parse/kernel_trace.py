@@ -12,7 +12,11 @@ an intake; out: FATAL_SIGNAL events for programs, HARDWARE (kind "kernel") or WA
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from forensics.data import table
 from forensics.ingest.anchors import Anchor
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, HardwareFault
 from forensics.parse.calltrace import call_trace
@@ -54,12 +58,6 @@ _BUG = Lazy(
     r"(?P<message>(?:BUG: (?:kernel|unable|soft lockup|workqueue|scheduling)|Oops: |Kernel panic - not syncing|general protection fault|Unable to handle kernel|watchdog: BUG: soft lockup|rcu: INFO: rcu_sched self-detected stall|kernel BUG at ).*)$"
 )
 
-#: services of the host: no job dies of their faults
-_SERVICES = Lazy(
-    r"^(?:sshd(?:-session)?|systemd\S*|\(sd-\S+|crond?|dbus-\S+|polkitd|rsyslogd|udevd|NetworkManager|snapd|Xorg|Xwayland|gnome-\S+|gdm\S*|gsd-\S+|kwin\S*|plasma\S*"
-    r"|firefox\S*|chrome|chronyd|ntpd|sssd\S*|nscd|nslcd|autofs|automount|packagekitd|tuned|auditd|agetty|login|su|sudo|zabbix_\S+|telegraf|node_exporter)$"
-)
-
 _TRAPS_BY_NAME = {
     "invalid opcode": "SIGILL",
     "divide error": "SIGFPE",
@@ -69,6 +67,20 @@ _TRAPS_BY_NAME = {
     "stack segment": "SIGBUS",
     "alignment check": "SIGBUS",
 }
+
+
+@lru_cache(maxsize=1)
+def _services() -> tuple[frozenset[str], tuple[str, ...]]:
+    """Names of the host's services, and patterns of whole names (signatures/facts/host_services.toml)."""
+    rows = table("facts/host_services")["service"]
+    names = frozenset(name for row in rows for name in row.get("names", ()))
+    return names, tuple(row["pattern"] for row in rows if row.get("pattern"))
+
+
+def is_host_service(process: str) -> bool:
+    """True for a service of the host: no job dies of its faults. process: its name as the kernel tells it."""
+    names, patterns = _services()
+    return process in names or any(pattern_of(pattern).fullmatch(process) for pattern in patterns)
 
 
 def parse(intake: Intake) -> list[Event]:
@@ -88,7 +100,7 @@ def parse(intake: Intake) -> list[Event]:
                 fields["address"] = (
                     groups["address"] if groups["address"].startswith("0x") else f"0x{groups['address']}"
                 )
-            level = EventKind.WARNING if _SERVICES.search(groups["name"]) else EventKind.FATAL_SIGNAL
+            level = EventKind.WARNING if is_host_service(groups["name"]) else EventKind.FATAL_SIGNAL
             events.append(make(level, line, parser="kernel_trace", type=kind, message=found[0], fields=fields))
     for index in hits(intake, _HUNG):
         found = _TASK.search(lines[index].raw)

@@ -16,6 +16,7 @@ from forensics.knowledge.linerules import rules
 from forensics.knowledge.releases import order
 from forensics.knowledge.settings.names import canonical
 from forensics.model import Category
+from forensics.parse.kernel_trace import is_host_service
 
 LINES = [
     ("device_lines", "line"),
@@ -85,6 +86,20 @@ def test_faults() -> None:
     words = {category.value for category in Category}
     for row in table("facts/exit_codes")["signal"]:
         assert row["category"] in words, row["name"]
+
+
+def test_host_services() -> None:
+    rows = table("facts/host_services")["service"]
+    names = [name for row in rows for name in row.get("names", ())]
+    assert len(names) == len(set(names)) and all(row["what"] and row["counterexamples"] for row in rows)
+    for row in rows:
+        assert set(row) <= {"what", "names", "pattern", "examples", "counterexamples"}
+        assert bool(row.get("pattern")) == bool(row.get("examples")) and (row.get("names") or row.get("pattern"))
+        for name in row.get("examples", ()):
+            assert re.fullmatch(row["pattern"], name) and is_host_service(name), name
+        for name in row["counterexamples"]:
+            assert not is_host_service(name), name
+    assert all(is_host_service(name) for name in names) and not is_host_service("python3")
 
 
 def test_gates_know_real_chips() -> None:
