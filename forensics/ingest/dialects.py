@@ -30,12 +30,12 @@ _VOTERS = 40
 
 
 class Dialect:
-    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none); weak, keep, json: see
+    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none); weak, serves, keep, json: see
     signatures/dialects/README.md."""
 
     __slots__ = (
-        "_compiled", "_groups", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "starts",
-        "title", "weak",
+        "_compiled", "_groups", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "serves",
+        "starts", "title", "weak",
     )  # fmt: skip
 
     def __init__(self, row: dict[str, Any]) -> None:
@@ -48,6 +48,7 @@ class Dialect:
         self.weak: bool = row.get("weak", False)
         self.beside: tuple[str, ...] = tuple(row.get("beside", ()))
         self.apart: tuple[str, ...] = tuple(row.get("apart", ()))
+        self.serves: bool = row.get("serves", False)
         self.keep: bool = row.get("keep", False)
         self.json: dict[str, list[str]] = row.get("json", {})
         self.examples: list[dict[str, Any]] = row.get("examples", [])
@@ -87,6 +88,12 @@ def rows() -> tuple[Dialect, ...]:
         for row in content.get("dialect", ()):
             found.append(Dialect(row))
     return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def serving() -> frozenset[str]:
+    """Ids of the rows that only engines write which train nothing."""
+    return frozenset(row.id for row in rows() if row.serves)
 
 
 class Table:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
+from forensics.ingest.dialects import serving
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine
@@ -56,8 +57,6 @@ _FORMS: tuple[tuple[str, str, Lazy], ...] = (
         Lazy(r"Epoch:? ?\[?(?P<epoch>\d{1,6})\]?.{0,80}?(?:\[ {0,6}|\s|\|)(?P<step>\d{1,9})/(?P<total>\d{1,9})"),
     ),
 )
-#: dialects of engines that train nothing
-_SERVERS = ("vllm", "sglang", "trtllm", "llama_cpp")
 #: lines looked at: the first and the last of the kept ones
 _MOST = 20_000
 
@@ -70,7 +69,7 @@ def parse(intake: Intake) -> list[Event]:
         text = line.text
         for word, phase, pattern in _FORMS:
             if word in text:
-                if phase == "train_step" and line.dialect is not None and line.dialect.startswith(_SERVERS):
+                if phase == "train_step" and line.dialect in serving():
                     continue  # "Step 2 of the clean-up" is no training step where an engine's logger says it
                 match = pattern.search(text[:1_000])
                 if match:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from forensics.ingest import from_text
 from forensics.ingest.dialects import Dialect, rows
 from forensics.ingest.lines import LineMaker
 from forensics.model.source import LogLine
+from forensics.parse import progress
 
 
 def _first(text: str, row: Dialect) -> LogLine:
@@ -45,6 +47,13 @@ def test_example(row: Dialect, example: dict[str, object]) -> None:
 )
 def test_counterexample(row: Dialect, example: dict[str, object]) -> None:
     assert row.id not in _dialects(str(example["text"]), row), example["because"]
+
+
+def test_a_step_in_the_lines_of_an_engine_that_trains_nothing_is_none() -> None:
+    assert {row.id.split(".")[0] for row in rows() if row.serves} == {"sglang", "vllm", "trtllm", "llama_cpp"}
+    said = "Step 2 of the clean-up: loss 3"
+    for prefix, count in (("[2026-11-29 20:15:20 TP1] ", 0), ("INFO 11-29 20:15:20 [core.py:515] ", 0), ("[rank1]: ", 1), ("", 1)):
+        assert len(progress.parse(from_text(f"{prefix}{said}\n"))) == count, prefix
 
 
 def test_every_row_has_both() -> None:
