@@ -67,6 +67,16 @@ def _outside() -> frozenset[str]:
     return frozenset(table("frames/owners")["outside"]["folders"])
 
 
+@lru_cache(maxsize=1)
+def _clients() -> tuple[str, ...]:
+    return tuple(f"{name}." for name in table("frames/owners")["clients"]["packages"])
+
+
+def of_client(exception: str) -> bool:
+    """True for an exception of a library that speaks to services. exception: its type as printed, with its module."""
+    return exception.startswith(_clients())
+
+
 @lru_cache(maxsize=4096)
 def package_of(path: str) -> str | None:
     """The package a Python path belongs to, None where it is nobody's but the user's. `path` uses forward slashes."""

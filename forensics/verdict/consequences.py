@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from forensics.callpath import is_plumbing, owner_of
+from forensics.callpath import is_plumbing, of_client, owner_of
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_table
@@ -24,10 +24,6 @@ from forensics.verdict.sighting import Sighting
 
 _LOOKED_AT = 4_000
 _CONNECTION = Pattern(r"^(?:ConnectionError|Connection(?:Reset|Aborted|Refused)Error)$")
-#: exceptions of libraries that speak to services: HTTP, storage, databases, experiment trackers
-_CLIENT = Pattern(
-    r"^(?:requests|urllib3|httpx|httpcore|aiohttp|openai|botocore|redis|pymongo|psycopg2?|sqlalchemy|grpc|google\.api_core|wandb|mlflow)\."
-)
 
 
 class Consequence(NamedTuple):
@@ -108,7 +104,7 @@ def own_connection(seen: Sighting) -> bool:
         return False
     if seen.frames and _CONNECTION.search(seen.root_type or "") is not None and owner_of(seen.frames[-1]) is Owner.USER:
         return True
-    return any(_CLIENT.match(name) for name in seen.types) and caller_of(seen) is Owner.USER
+    return any(of_client(name) for name in seen.types) and caller_of(seen) is Owner.USER
 
 
 def caller_of(seen: Sighting) -> Owner | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.callpath import owner_of
+from forensics.callpath import of_client, owner_of
+from forensics.data import table
 from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
 
@@ -40,3 +41,10 @@ PACKAGES = "/usr/local/lib/python3.12/dist-packages/"
 )
 def test_owner(frame: Frame, owner: Owner) -> None:
     assert owner_of(frame) is owner
+
+
+def test_exceptions_of_libraries_that_speak_to_services() -> None:
+    rows = table("frames/owners")["clients"]
+    assert rows["packages"] and all(not name.endswith(".") for name in rows["packages"])
+    assert all(of_client(name) for name in rows["examples"])
+    assert not any(of_client(name) for name in rows["counterexamples"])
