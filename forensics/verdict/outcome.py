@@ -54,19 +54,13 @@ def store_left_first(members: Sequence[Sighting], quotes: Quotes) -> bool:
     return bool(remotes) and remotes <= _HERE and worked_before(quotes, said[0].span)
 
 
-@lru_cache(maxsize=1)
-def _ended() -> Pattern[str]:
-    return Pattern("|".join(table("verdict/progress")["ended"]), needles=needles_of_list("verdict/progress", "ended"))
-
-
-@lru_cache(maxsize=1)
-def _finished() -> Pattern[str]:
-    return Pattern("|".join(table("verdict/progress")["finished"]), needles=needles_of_list("verdict/progress", "finished"))
-
-
-@lru_cache(maxsize=1)
-def _stalled() -> Pattern[str]:
-    return Pattern("|".join(table("verdict/progress")["stalled"]), needles=needles_of_list("verdict/progress", "stalled"))
+@lru_cache(maxsize=8)
+def _said(*keys: str) -> Pattern[str]:
+    """The rows of these lists as one pattern."""
+    rows = table("verdict/progress")
+    needles = [needles_of_list("verdict/progress", key) for key in keys]
+    known = None if None in needles else [word for words in needles for word in words or ()]
+    return Pattern("|".join(row for key in keys for row in rows[key]), needles=known)
 
 
 @record
@@ -92,7 +86,12 @@ def is_work(line: LogLine) -> bool:
 
 def is_end(line: LogLine) -> bool:
     """True for a line that shows an orderly end."""
-    return _ended().search(line.text[:2_000]) is not None
+    return _said("ended", "launcher_finished").search(line.text[:2_000]) is not None
+
+
+def is_launchers_end(line: LogLine) -> bool:
+    """True for a launcher's own word that all of its processes did all of their work."""
+    return _said("launcher_finished").search(line.text[:2_000]) is not None
 
 
 def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None = None, steady: bool = False) -> Aftermath:
@@ -164,7 +163,7 @@ def finished_before(quotes: Quotes, span: Span) -> Span | None:
     """The line above a span that says that the job has done all of its work, where no work stands between them."""
     above = quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))
     for line in reversed(above[-_MOST_LINES:]):
-        if _finished().search(line.text[:2_000]):
+        if _said("finished", "launcher_finished").search(line.text[:2_000]):
             return Span(line.source, line.number, line.number)
         if is_work(line):
             return None
@@ -175,7 +174,7 @@ def stalled_before(quotes: Quotes, span: Span) -> Span | None:
     """The last of the lines right above a span in which an engine says, time and again, that it waits for its workers."""
     found: list[LogLine] = []
     for line in reversed(quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))[-_ABOVE:]):
-        if _stalled().search(line.text[:2_000]):
+        if _said("stalled").search(line.text[:2_000]):
             found.append(line)
         elif line.text.strip() and not line.text.startswith("^C"):
             break

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.verdict import CausalRole
 from forensics.verdict.incidents import begun
-from forensics.verdict.outcome import aftermath, caught, is_work, step_of
+from forensics.verdict.outcome import aftermath, caught, is_launchers_end, is_work, step_of
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
-_FINISHED = Pattern(r"worker group successfully finished")
 _MOST_LINES = 20_000
 #: why Slurm ends a job that it starts again, and why it may
 _REQUEUED, _PERHAPS = "job requeue", ("node failure", "preemption")
@@ -113,4 +111,4 @@ def _ends(seen: Sighting, quotes: Quotes) -> Span:
 
 
 def _finished(span: Span, quotes: Quotes) -> bool:
-    return any(_FINISHED.search(line.text[:400]) for line in quotes.after(span)[:_MOST_LINES])
+    return any(is_launchers_end(line) for line in quotes.after(span)[:_MOST_LINES])
