@@ -19,7 +19,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
 from forensics.model.source import Rank, Span
-from forensics.parse.reading import Lazy
+from forensics.parse.reading import Lazy, hits
 from forensics.parse.rows import Row, Table
 
 #: so many tasks are read below the line that calls them unhealthy
@@ -107,7 +107,7 @@ _TABLE = Table(
     ),
 )
 
-ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
+ANCHORS: tuple[Anchor, ...] = (*_TABLE.anchors(), Anchor(_LISTS.encode(), 0, _MOST_TASKS, "xla"))
 
 
 def parse(intake: Intake) -> list[Event]:
@@ -115,7 +115,7 @@ def parse(intake: Intake) -> list[Event]:
     events = _TABLE.read(intake)
     if not any(_LISTS in event.message for event in events):
         return events
-    places = {(line.source, line.number): index for index, line in enumerate(intake.lines)}
+    places = {(intake.lines[index].source, intake.lines[index].number): index for index in hits(intake, _LISTS)}
     return [_with_tasks(event, intake, places) if _LISTS in event.message else event for event in events]
 
 
