@@ -1,6 +1,6 @@
 """Of what very many inputs say alike each rank's first copies are enough. In: a line; out: the place of a kept copy. Sample:
 
-    16 files of TP1 said "CUDA error: an illegal memory access was encountered at step 8216", so does the next:
+    four files of TP1 said "CUDA error: an illegal memory access was encountered at step 8216", so does the next:
     Alike().place_of(its line) -> (1003, 294): source and line of the copy that is kept, which counts this one, too
 
 Numbers of up to three digits are codes and devices, longer ones are steps and addresses: those do not make a line another one. A copy
@@ -13,7 +13,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine
 
 #: copies of one rank
-_COPIES = 16
+_COPIES = 4
 _COMPARED = 240
 _LONG_NUMBER = Pattern(r"0x[0-9a-fA-F]{1,16}|\d{4,24}|\d{1,9}\.\d{1,9}")
 #: more different ones are all kept
