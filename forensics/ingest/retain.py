@@ -71,6 +71,7 @@ class Retainer:
         self._owed = 0  # lines below this number are kept as they come
         self._crashes_left = _CRASHES
         self._kept_of: Counter[int] = Counter()
+        self._flooded: set[int] = set()  # single lines seen so often that few copies are looked at
         self._quoted: dict[int, int] = {}  # literal -> its template amid a long text
         self._reach: dict[int, tuple[int, int, int]] = {}  # template -> what its literals ask for together
 
@@ -84,7 +85,7 @@ class Retainer:
         """
         self._resume(buf, base, cut, line)
         sought, quoted, reaches, fold, common = self._wants.heads, self._quoted, self._reach, self.fold, self._common
-        is_frame, counts = sought.is_frame, fold.counts
+        is_frame, counts, flooded = sought.is_frame, fold.counts, self._flooded
         ahead = _AHEAD[0]
         rfind, find = buf.rfind, buf.find
         place = Place(buf, base, line)
@@ -100,7 +101,8 @@ class Retainer:
             stop = find(b"\n", position, cut)
             if stop < 0:
                 stop = cut
-            if position - start > SHALLOW and stop - start > SHORT and is_quoted(sought, buf, base, start, stop, hits, index):
+            size = stop - start
+            if size > SHORT and position - start > SHALLOW and is_quoted(sought, buf, base, start, stop, hits, index):
                 text = b"quoted: " + sought.heads[which]  # amid a long text (a request, a dump)
                 template = quoted.get(which) or quoted.setdefault(which, hash(text))
                 seen = counts.get(template, 0) + 1
@@ -108,11 +110,13 @@ class Retainer:
                     counts[template] = seen
                     continue
             else:
-                text = bytes(buf[start : min(stop, start + COMPARED)])
+                text = bytes(buf[start:stop] if size < COMPARED else buf[start : start + COMPARED])
                 template = hash(text.translate(None, DIGITS))
                 seen = counts.get(template, 0) + 1
             if seen > 1 or len(counts) < MOST_TEMPLATES:
                 counts[template] = seen
+                if seen & _FLOOD_MASK and template in flooded:
+                    continue
             reach = reaches.get(template)
             if reach is None:
                 reach = self._reach_of(hits, index, base, stop, text)
@@ -132,8 +136,8 @@ class Retainer:
                     self._kept_of[last] += 1
                     self._keep(buf, low, cut, start, number, before, heads * _WOVEN_LINES, self._kept_of[last])
                     continue
-            if seen > _FLOOD and seen & _FLOOD_MASK and after < BLOCK_LINES:
-                continue
+            if seen > _FLOOD and after < BLOCK_LINES:
+                flooded.add(template)
             copies = COPIES if common is None or after >= BLOCK_LINES or common.get(template, 0) <= _ALIKE else 1
             is_known = seen > copies and (
                 (seen > _FLOOD and seen & _FLOOD_MASK != 0)
