@@ -15,6 +15,7 @@ from functools import cache
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
+from forensics.ingest.needles import needles_of_table
 from forensics.model import Event
 from forensics.model.record import record
 
@@ -44,11 +45,16 @@ def engines() -> tuple[Engine, ...]:
 
 def engine(intake: Intake, events: Sequence[Event]) -> str | None:
     """The engine's name as in the table ("sglang"), None where nothing shows one."""
+    texts = list(_texts(intake, events))
+    words = "\n".join(texts).lower()
     seen: dict[str, int] = {}
-    for text in _texts(intake, events):
-        for row in engines():
-            if row.pattern.search(text):
-                seen[row.name] = seen.get(row.name, 0) + 1
+    for row, needles in zip(engines(), needles_of_table("facts/engines", "engine", ("pattern",)), strict=True):
+        wanted = needles["pattern"]
+        # most engines are nowhere named
+        if wanted is None or any(word in words for word in wanted):
+            count = sum(row.pattern.search(text) is not None for text in texts)
+            if count:
+                seen[row.name] = count
     if not seen:
         return None
     wrapped = {name for row in engines() if row.name in seen for name in row.wraps}
