@@ -139,20 +139,28 @@ _SIBLING = Pattern(r"(?:^|[/\\!])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{
 class Siblings:
     """The names of all inputs: llm-0.log beside llm-1.log is a pod, alone it is just a name."""
 
-    __slots__ = ("_numbers",)
+    __slots__ = ("_names", "_numbers")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._numbers: dict[str, set[str]] = {}
-        several = list(names)
-        for name in several if len(several) > 1 else ():
-            found = _SIBLING.search(name)
-            if found:
-                self._numbers.setdefault(found[1][: -len(found[2])], set()).add(found[2])
+        self._names = list(names)
+        self._numbers: dict[str, set[str]] | None = None
 
     def pod_of(self, name: str) -> str | None:
         """The pod's name, where at least two inputs differ in its number only."""
-        found = _SIBLING.search(name) if self._numbers else None
-        return found[1] if found and len(self._numbers.get(found[1][: -len(found[2])], ())) > 1 else None
+        if len(self._names) < 2 or (found := _SIBLING.search(name)) is None:
+            return None
+        if self._numbers is None:
+            self._numbers = self._told()
+        return found[1] if len(self._numbers.get(found[1][: -len(found[2])], ())) > 1 else None
+
+    def _told(self) -> dict[str, set[str]]:
+        """What stands before the numbers -> the numbers; most folders never need it."""
+        numbers: dict[str, set[str]] = {}
+        for name in self._names:
+            found = _SIBLING.search(name)
+            if found:
+                numbers.setdefault(found[1][: -len(found[2])], set()).add(found[2])
+        return numbers
 
 
 _PACKED = (".gz", ".zst", ".xz", ".bz2")
