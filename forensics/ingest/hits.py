@@ -19,7 +19,7 @@ LONG, _DEEP = 300, 160
 #: a hit less deep, or in a shorter line, is never quoted: a logged request begins with its prefix and its name, and ends in its parameters
 SHALLOW, SHORT = 48, 200
 #: what severe lines say is never a request
-_SEVERE = (b"ERROR", b"CRITICAL", b"FATAL")
+_SEVERE = (b"ERROR", b"CRITICAL", b"FATAL", b"EXCEPTION")
 #: of the hits of one line so many are looked at, the last ones
 _LOOKED_AT = 8
 #: bytes that may follow a literal which ends its line
@@ -37,19 +37,20 @@ def is_quoted(
     hits: (end offset counted from base, head), ascending; index: the line's first one.
     """
     depth = base + hits[index][0] - start
-    if _is_asked(buf, start, start + depth):
+    if asked_at(buf, start, start + depth) >= 0:
         return True
     return depth > _DEEP and stop - start > LONG and not ends_line(sought, buf, base, stop, hits, index)
 
 
-def _is_asked(buf: bytearray, start: int, stop: int) -> bool:
-    """Whether a logged request begins in buf[start:stop], and the line does not complain itself."""
-    find = buf.find
+def asked_at(line: bytes | bytearray, start: int, stop: int) -> int:
+    """Where the text of a user or a model begins in line[start:stop]; -1 where none does, or where the line complains itself."""
+    find = line.find
     for literal in _requests():
         at = find(literal, start, stop)
         if at >= 0:
-            return all(find(word, start, at) < 0 for word in _SEVERE)
-    return False
+            before = bytes(line[start:at]).upper()
+            return -1 if any(word in before for word in _SEVERE) else at + len(literal)
+    return -1
 
 
 @lru_cache(maxsize=1)

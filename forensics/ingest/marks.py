@@ -1,6 +1,8 @@
 """Which retained line holds which literal. In: lines, literals; out: `Intake.marks`. Sample:
 
 marks_of([LogLine(… raw="x CUDA error: y")], Wants([Anchor(b"CUDA error")])) -> {b"CUDA error": [0]}
+
+What a logged request quotes is no mark: `Received request cmpl-7: prompt: 'what is a CUDA error'` is nobody's error (`hits.py`).
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from forensics.ingest.hits import SHALLOW, asked_at
 from forensics.ingest.wants import Wants
 from forensics.model.source import LogLine
 
@@ -16,7 +19,8 @@ _BLOCK = 1 << 20
 
 
 def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
-    """Literal -> ascending indices of the lines whose raw text holds it. Literals without a line are left out."""
+    """Literal -> ascending indices of the lines whose raw text holds it, in words of the writer's own. Literals without a line are
+    left out."""
     marks: dict[bytes, list[int]] = {}
     if not wants or not lines:
         return marks
@@ -35,8 +39,15 @@ def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
         parts.append(encoded)
         size += len(encoded) + 1
         if size >= _BLOCK or index == last:
+            asked: dict[int, int] = {}  # line -> where in it a request's text begins
             for end, which in search.scan(b"\n".join(parts)):
                 place = bisect_right(starts, end - 1) - 1
+                if end - starts[place] > SHALLOW:
+                    begins = asked.get(place)
+                    if begins is None:
+                        begins = asked[place] = asked_at(parts[place], 0, len(parts[place]))
+                    if 0 <= begins < end - starts[place]:
+                        continue
                 for literal, is_all in meaning[which]:
                     if is_all or literal in parts[place]:
                         indices = marks.setdefault(literal, [])

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from forensics import data
+from forensics import analyze, data
 from forensics.ingest import Anchor, ReadOptions, read
 from forensics.ingest.hits import SHALLOW, is_quoted
+from forensics.ingest.marks import marks_of
 from forensics.ingest.wants import Wants
 from forensics.match import load_signatures
+from forensics.model.source import LogLine
+from forensics.model.verdict import Status
 from forensics.pipeline import anchors_for
 
 WANTS = Wants(anchors_for(load_signatures([])))
@@ -58,3 +61,29 @@ def test_a_quoted_traceback_keeps_its_line_only() -> None:
 )
 def test_what_an_engine_says_itself_keeps_its_window(line: str) -> None:
     assert "frame 11" in _kept(line)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_what_a_request_quotes_is_no_mark(row: dict[str, Any]) -> None:
+    """Parsers, knowledge and signatures start from marks: of a quoted failure none of them hears."""
+    for line in row["examples"]:
+        marks = marks_of([LogLine(0, 1, line, line)], WANTS)
+        assert all(line.find(mark.decode()) < line.find(row["literal"]) for mark in marks)
+    for line in row["counterexamples"]:
+        assert marks_of([LogLine(0, 1, line, line)], WANTS)
+
+
+ASKED = "time=2026-11-29T20:15:{n:02d}.000Z level=DEBUG source=routes.go:1500 msg=\"chat request\" images=0 prompt=\"what is it: {text}\"\n"
+FAILURES = (
+    "Out of memory: Killed process 4711 (python) total-vm:1kB, anon-rss:1kB",
+    "NVRM: Xid (PCI:0000:3b:00): 79, pid=123, GPU has fallen off the bus.",
+    "Segmentation fault (core dumped)",
+    "[rank3]:[E1129 20:15:34.123 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8)",
+)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda text: text[:20])
+def test_a_server_that_is_asked_about_failures_has_none(failure: str) -> None:
+    log = "".join(ASKED.format(n=n, text=failure) for n in range(9))
+    assert analyze([log.encode()]).status is Status.HEALTHY
+    assert analyze([(log + failure + "\n").encode()]).status is not Status.HEALTHY
