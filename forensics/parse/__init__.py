@@ -37,6 +37,7 @@ PARSERS: tuple[str, ...] = (
     "tvmffi",
     "ggml",
     "rocm",
+    "accelerators",
     "device_assert",
     "device_error",
     "nccl",

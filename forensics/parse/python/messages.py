@@ -77,6 +77,11 @@ _PHRASES = Pattern(
     r"|^[\w./-]{1,200}\(\d{1,7}\): (?:fatal )?error(?: #\d+)?: ",
 )
 
+#: NCCL's explanations, and torch_npu's with the codes of CANN
+_PART = pattern_of(
+    r"nccl[A-Z]\w{3,40}: |Last error:\s*$|(?:socket|nccl|boot|net)\w{2,40}: "
+    r"|\[ERROR\] \d{4}-\d\d-\d\d-\d\d:\d\d:\d\d \(PID:|E[A-Z][A-Z0-9]\d{3}: "
+)
 #: lines that the launchers' parser reads
 _OTHERS = ("srun: ", "slurmstepd: ", "mpirun ", "prterun ")
 
@@ -150,6 +155,8 @@ def _loud_sources(lines: Sequence[LogLine]) -> set[int]:
 
 def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     """(type, message, heading) of an error line, None where it is none."""
+    if text.startswith("> ") and looks_raised(text[2:].strip()):
+        text = text[2:]  # one quoted line of an answer in a thread
     stripped = text.strip()
     if stripped == "NoneType: None":
         return None  # what logging.exception prints where nothing was raised
@@ -215,8 +222,8 @@ def _of_error_file(name: str | None, message: str) -> tuple[str | None, str]:
 
 
 def _is_part(text: str) -> bool:
-    """True for lines like `ncclSystemError: …` that look like an exception and explain the one above."""
-    return bool(pattern_of(r"nccl[A-Z]\w{3,40}: |Last error:\s*$|(?:socket|nccl|boot|net)\w{2,40}: ").match(text))
+    """True for lines like `ncclSystemError: …` that look like an exception and explain the one above, and for those of CANN."""
+    return _PART.match(text) is not None
 
 
 def _event(line: LogLine, more: int, name: str | None, message: str, heading: str) -> Event:

@@ -1,0 +1,94 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
+"""What the run times of Ascend NPUs and Intel Gaudi print of their own failures, also where no exception carries it. In: an intake;
+out: MESSAGE events of level ERROR. Samples:
+
+    EI0006: [PID: 71] 2026-11-29-20:15:45.100.200 Getting socket times out. Reason: Remote Rank did not send the data in time.
+    [PID: 71] 2026-11-29-20:15:45.100.200 Get_Socket_Timeout(EI0006): Getting socket times out. …                (CANN >= 8.2)
+    -> message "Getting socket times out. …", fields {"by": "cann", "code": "EI0006", "process": 71}
+    [rank3]:[E1129 20:15:45.100 compiler_depend.ts:429] operator():…:128 NPU function error: call aclnnMatmul failed, error code is 207001
+    -> message "NPU function error: call aclnnMatmul failed, error code is 207001", fields {"call": "aclnnMatmul", "code": 207001}
+    [ERROR] HCCL(4711,python3):2026-11-29-20:15:45.100.200 [hccl_socket.cc:100] [4712][Wait][LinkEstablish]wait socket establish timeout
+    -> message "[Wait][LinkEstablish]wait socket establish timeout", fields {"by": "plog", "module": "HCCL", "process": 4711}
+    [20:15:45.100200][GC                    ][error][tid:44F8A] Failed to load tpc kernel for node: TPC634
+    -> message "Failed to load tpc kernel for node: TPC634", fields {"by": "synapse", "module": "GC"}
+
+What a plog or Synapse says after its first error repeats it on its way up (call traces, tables of links, backtraces): those lines are
+no failures of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from forensics.ingest.anchors import Anchor
+from forensics.ingest.intake import Intake
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine
+from forensics.parse.reading import Lazy
+from forensics.parse.rows import Row, Table
+
+_M = EventKind.MESSAGE
+#: modules whose plogs speak of communication, memory and kernels
+_PLOGS = ("HCCL", "HCCP", "RUNTIME", "ASCENDCL", "GE", "NNOPBASE", "DRV", "TDT", "ATB", "APP")
+_ECHO = ("call trace", "____", "][tid:0] ", "]   |  ", "]   |-", "backtrace (up to", "the stack is:")
+_CODE = Lazy(r"\((?P<code>E[A-Z0-9]\d{4})\): ")
+
+
+def _named(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, str]:
+    """The error's code where it stands inside the message: `Get_Socket_Timeout(EI0006): …`."""
+    found = _CODE.search(groups.get("message") or "")
+    return {"code": found["code"]} if found else {}
+
+
+_TABLE = Table(
+    "accelerators",
+    (
+        Row(
+            "[PID: ",
+            _M,
+            r"(?:(?P<code>E[A-Z0-9]\d{4}):? ?)?\[PID: (?P<process>\d{1,10})\] \d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}\.\d{3} (?:\(E[A-Z0-9]\d{4}\): {1,4}|\w{1,80}\(E[A-Z0-9]\d{4}\): )?(?P<message>\S.*)$",
+            level="ERROR",
+            fields={"by": "cann"},
+            fill=lambda groups, line: _named({"message": line.text}, line),
+            after=8,
+        ),
+        Row(
+            " function error: ",
+            _M,
+            r"(?P<message>\b[A-Z]{2,6} function error: (?:call )?(?P<call>\w{2,80})(?: failed)?, error code is (?P<code>\d{1,9}).*)$",
+            level="ERROR",
+            fields={"by": "torch_npu"},
+            unless=("Error: ",),
+            after=12,
+        ),
+        *(
+            Row(
+                f"[ERROR] {module}(",
+                _M,
+                r"\[ERROR\] (?P<module>[A-Z]{2,12})\((?P<process>\d{1,10}),[^)]{0,80}\):\d{4}-\d\d-\d\d-[\d:.]{8,20} ?\[[^\]]{1,120}\] ?(?:\[?\d{1,10}\]? ?)?(?P<message>\S.*)$",
+                level="ERROR",
+                fields={"by": "plog"},
+                unless=_ECHO,
+            )
+            for module in _PLOGS
+        ),
+        *(
+            Row(
+                f"][{level}][tid:",
+                _M,
+                r"\[(?P<module>[A-Z][A-Z0-9_]{1,30}) *\]\[(?:error|critical)\]\[tid:\w{1,16}\] (?P<message>(?!/(?:usr|opt|lib)/\S{0,300}$|/\S{1,300}\.so[(. ]).*)$",
+                level="ERROR",
+                fields={"by": "synapse"},
+                unless=_ECHO,
+            )
+            for level in ("error", "critical")
+        ),
+    ),
+)
+
+ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
+
+
+def parse(intake: Intake) -> list[Event]:
+    """Events of these run times, alike ones folded."""
+    return _TABLE.read(intake)
