@@ -99,6 +99,12 @@ _OTHERS: tuple[tuple[str, str, str, str | None], ...] = (
         r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>\[\w+\] (?:no-retry |retry )?page fault .*)$",
         None,
     ),
+    (
+        "VM_L2_PROTECTION_FAULT_STATUS:",
+        "amdgpu",
+        r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: *(?P<message>VM_L2_PROTECTION_FAULT_STATUS:\S{1,20})",
+        None,
+    ),
     ("amdgpu: Uncorrectable", "amdgpu", r"amdgpu (?P<device>[0-9a-f:.]+): amdgpu: (?P<message>Uncorrectable.*)$", None),
     (
         "uncorrectable hardware errors detected",

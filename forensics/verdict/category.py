@@ -21,6 +21,7 @@ from forensics.model.record import record
 from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
 from forensics.verdict.consequences import caller_of, owner_in
 from forensics.verdict.fold import Group
+from forensics.verdict.hardware import fault_of, is_page_fault
 
 _RANK = {Confidence.ESTABLISHED: 3, Confidence.SUPPORTED: 2, Confidence.HYPOTHESIS: 1, Confidence.UNKNOWN: 0}
 #: signatures up to this specificity name a wrapper, not a cause
@@ -231,6 +232,10 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     if first.kind == "device_assert" and not any(row.category is Category.DEVICE_ASSERT for row in found[:1]):
         return Judgement(Category.DEVICE_ASSERT, Confidence.ESTABLISHED, title="An assertion failed inside a kernel")
     if first.kind == "hardware":
+        fault = fault_of(first.events[0])
+        if fault is not None and is_page_fault(fault):
+            title = "A kernel touched memory it must not, as the driver reports"
+            return Judgement(Category.ILLEGAL_MEMORY_ACCESS, Confidence.SUPPORTED, title=title)
         return Judgement(
             Category.DRIVER_OR_HARDWARE, Confidence.ESTABLISHED, title="The hardware or its driver reported a fault"
         )

@@ -35,7 +35,14 @@ def fault_of(event: Event) -> HardwareFault | None:
 
 def of_the_program(fault: HardwareFault) -> bool:
     """True where the fault is what a program's own error looks like from the driver."""
-    return fault.kind == "xid" and fault.code in _OF_THE_PROGRAM
+    return (fault.kind == "xid" and fault.code in _OF_THE_PROGRAM) or is_page_fault(fault)
+
+
+def is_page_fault(fault: HardwareFault) -> bool:
+    """True where the driver reports that a program's kernel touched memory that is not mapped."""
+    if fault.kind == "xid":
+        return fault.code == 31
+    return fault.kind == "amdgpu" and any(words in (fault.message or "") for words in ("page fault (", "VM_L2_PROTECTION_FAULT"))
 
 
 def rows(events: Sequence[Event], quotes: Quotes) -> tuple[HardwareRow, ...]:
