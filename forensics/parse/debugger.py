@@ -16,11 +16,14 @@ and STACK events. Samples:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.stack import Frame
 from forensics.parse.frames import coredump_frame, gdb_frame
-from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, preceding, stack_of
+from forensics.parse.reading import Lazy, following, hits, located, make, numbered_stacks, preceding, stack_of
 from forensics.parse.signals import signal_in
 
 _RECEIVED = "received signal "
@@ -28,6 +31,7 @@ _ENDED = "Program terminated with signal "
 _FIRST = "#0  "
 _DUMPED = " dumped core."
 _THREAD_TRACE = "Stack trace of thread "
+_DETACHED = "[Inferior 1 (process "
 _FOCUS = "Switching focus to CUDA kernel"
 
 ANCHORS: tuple[Anchor, ...] = (
@@ -40,6 +44,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b" (LWP ", 1, 80, "debugger"),
     Anchor(_DUMPED.encode(), 1, 100, "debugger"),
     Anchor(_THREAD_TRACE.encode(), 1, 80, "debugger"),
+    Anchor(_DETACHED.encode(), 60, 2, "debugger"),
     Anchor(b"[Thread debugging using libthread_db enabled]", 60, 60, "debugger"),
 )
 
@@ -47,6 +52,7 @@ _SIGNAL = Lazy(
     r'(?:Thread (?P<thread>[\d.]+)(?: "(?P<name>[^"]{0,80})")?|Program) (?:received|terminated with) signal (?P<type>\w+), (?P<message>[^.]{1,200})'
 )
 _THREAD = Lazy(r"^Thread (\d+) \((?:Thread|LWP|process) .{1,160}\):")
+_SHELL = Lazy(r"^\s*(?P<words>(?:Aborted|Segmentation fault|Bus error|Illegal instruction|Floating point exception)(?: \(core dumped\))?)\s*$")
 _PROCESS = Lazy(r"Process (?P<pid>\d+) \((?P<name>[^)]{1,60})\) of user \d+ dumped core\.")
 
 
@@ -90,18 +96,8 @@ def parse(intake: Intake) -> list[Event]:
     for start in starts:
         if start not in taken and len(stacks[start]) > 1:
             thread = next((m[1] for _, p in preceding(intake, start, 2) if (m := _THREAD.match(p.text))), None)
-            events.append(
-                make(
-                    EventKind.STACK,
-                    lines[start],
-                    lines[stacks[start][-1][0]],
-                    parser="debugger",
-                    message="backtrace printed by gdb",
-                    stacks=stack_of(intake, stacks[start], thread),
-                    fields={"handler": "gdb"},
-                )
-            )
-    return events + _coredumps(intake)
+            events.append(_printed(intake, stacks[start], thread))
+    return events + _cut(intake) + _coredumps(intake)
 
 
 def _starts(intake: Intake) -> list[int]:
@@ -111,6 +107,36 @@ def _starts(intake: Intake) -> list[int]:
     for index in hits(intake, " (LWP "):
         found.update(at for at, line in following(intake, index, 2) if line.text.startswith(_FIRST))
     return sorted(found)
+
+
+def _cut(intake: Intake) -> list[Event]:
+    """What is left of a stack whose first frames were cut off, above gdb's word that it lets the process go."""
+    events = []
+    for index in hits(intake, _DETACHED):
+        above = [(at, line, found) for at, line in preceding(intake, index, 60) if (found := gdb_frame(line.text)) is not None][::-1]
+        if len(above) < 2 or above[0][2][0] == 0 or any(line.text.startswith(_FIRST) for _, line, _ in above):
+            continue
+        frames = [(at, located(frame, line)) for at, line, (_, frame) in above]
+        events.append(_printed(intake, frames, None))
+    return events
+
+
+def _printed(intake: Intake, frames: Sequence[tuple[int, Frame]], thread: str | None) -> Event:
+    """A stack without a signal's line: where the shell says right below how the process ended, it is the stack of that end."""
+    lines = intake.lines
+    first, last = lines[frames[0][0]], lines[frames[-1][0]]
+    # of several threads the last one printed need not be the one that ended the process
+    ended = None if thread is not None else next(((line, m) for _, line in following(intake, frames[-1][0], 3) if (m := _SHELL.match(line.text))), None)
+    return make(
+        EventKind.FATAL_SIGNAL if ended else EventKind.STACK,
+        first,
+        ended[0] if ended else last,
+        parser="debugger",
+        type=signal_in(ended[1]["words"]) if ended else None,
+        message=ended[1]["words"] if ended else "backtrace printed by gdb",
+        stacks=stack_of(intake, list(frames), thread),
+        fields={"handler": "gdb"},
+    )
 
 
 def _coredumps(intake: Intake) -> list[Event]:

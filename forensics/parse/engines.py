@@ -125,6 +125,12 @@ _TABLE = Table(
         Row("Webserver Crashed", _L, fields={"what": "child_failed", "by": "tgi"}),
         Row("WebserverFailed", _L, fields={"what": "child_failed", "by": "tgi"}),
         Row(
+            "[TM][FATAL] ",  # LMDeploy's TurboMind, before it aborts
+            EventKind.NATIVE,
+            r"\[TM\]\[FATAL\] (?:(?P<file>[\w./+-]{1,200})\((?P<line>\d{1,6})\): )?(?P<message>(?:(?P<type>Check failed): )?\S.*)$",
+            level="FATAL",
+        ),
+        Row(
             "Hang detected on rank",
             _S,
             r"(?P<message>Hang detected on rank (?P<rank>\d+).*)$",

@@ -80,6 +80,12 @@ _MESSAGES = Table(
             r"(?P<message>ggml_backend_sycl_buffer_type_alloc_buffer: can't malloc \d+ Bytes memory on device)",
             level="ERROR",
         ),
+        Row(
+            "Unknown argument: ",  # llama-box, which takes llama.cpp's options
+            EventKind.MESSAGE,
+            r"^(?P<message>Unknown argument: -{1,2}[A-Za-z][\w-]{0,80})\s*$",
+            level="ERROR",
+        ),
         Row("failed to create context with model", EventKind.MESSAGE, level="ERROR"),
         Row("ggml_vulkan: Device memory allocation of size", EventKind.MESSAGE, level="ERROR"),
     ),
@@ -97,6 +103,7 @@ ANCHORS: tuple[Anchor, ...] = (
 
 _OLD = Lazy(r"GGML_ASSERT: (?P<file>(?:[A-Za-z]:\\)?[^:\n]{1,400}):(?P<line>\d+): (?P<expression>.+)$")
 _NEW = Lazy(r"(?P<file>(?:[A-Za-z]:\\[^:\n]{1,400}|[^:\s]{1,400})):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+)\) failed")
+_BARE = Lazy(r"^\s*(?:Error: )?GGML_ASSERT\((?P<expression>.+)\) failed\b")
 _AT = Lazy(
     r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
 )
@@ -159,10 +166,12 @@ def _asserts(intake: Intake) -> list[Event]:
     events = []
     for index in hits(intake, _ASSERT):
         text = intake.lines[index].text
-        found = _OLD.search(text) or _NEW.search(text)
+        found = _OLD.search(text) or _NEW.search(text) or _BARE.match(text)
         # !"CUDA error" is how older versions abort after the report above
         if found and 'error"' not in found["expression"]:
-            fields = {**found.groupdict(), "line": int(found["line"])}
+            fields = found.groupdict()
+            if "line" in fields:
+                fields["line"] = int(found["line"])
             events.append(_native(intake, index, intake.lines[index], _ASSERT, found[0], fields))
     return events
 

@@ -24,12 +24,14 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.stack import Frame
-from forensics.parse.reading import Lazy, following, hits, make, stack_of
+from forensics.parse.reading import Lazy, following, hits, make, preceding, stack_of
 
 _RUST = "panicked at "
 _GO = ("panic: ", "fatal error: ")
 _GOROUTINE = "goroutine "
 _JAVA = 'Exception in thread "'
+#: among the registers that Go prints last of all when a signal ended the program
+_RFLAGS = "rflags 0x"
 _JVM = "A fatal error has been detected by the Java Runtime Environment"
 
 ANCHORS: tuple[Anchor, ...] = (
@@ -41,6 +43,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_JAVA.encode(), 0, 60, "panics"),
     Anchor(_JVM.encode(), 1, 20, "panics"),
     Anchor(b"SIGSEGV: segmentation violation", 1, 40, "panics"),
+    Anchor(_RFLAGS.encode(), 16, 1, "panics"),
 )
 
 _PANIC = Lazy(
@@ -53,6 +56,7 @@ _GO_CALL = Lazy(r"^(?P<name>[\w./*()\[\]{}-]{1,300})\((?:[^)]{0,300})\)$")
 _GO_AT = Lazy(r"^\s+(?P<file>\S{1,400}\.(?:go|s)):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
 _THROWN = Lazy(r"Exception in thread \"(?P<thread>[^\"]{1,120})\" (?P<type>[\w.$]{1,200})(?:: (?P<message>.*))?$")
 _JAVA_AT = Lazy(r"^\s*at (?P<name>[\w.$<>/]{1,300})\((?:(?P<file>[\w.-]{1,120}):(?P<line>\d+)|[^)]{0,120})\)\s*$")
+_REGISTERS = Lazy(r"^r(?:flags|ip|sp|bp|ax) +0x[0-9a-f]{1,16}\s*$")
 _JAVA_SIGNAL = Lazy(r"#\s+(SIG[A-Z]+) \(0x[0-9a-f]+\) at pc=(0x[0-9a-f]+), pid=(\d+)")
 
 
@@ -140,7 +144,19 @@ def _go(intake: Intake) -> list[Event]:
                     fields={"language": "go"},
                 )
             )
-    return events
+    return events or _go_tail(intake)
+
+
+def _go_tail(intake: Intake) -> list[Event]:
+    """The end of a Go program's dump whose beginning was cut off: its registers, of which nobody can say which signal it was."""
+    for index in hits(intake, _RFLAGS)[-1:]:
+        above = [line for _, line in preceding(intake, index, 16) if _REGISTERS.match(line.text)]
+        begun = hits(intake, "goroutine 1 [", "SIGSEGV: segmentation violation", "panic: ")
+        if len(above) >= 3 and _REGISTERS.match(intake.lines[index].text) and not begun:
+            fields = {"language": "go", "cut": True}
+            said = intake.lines[index].text.strip()
+            return [make(EventKind.NATIVE, above[-1], intake.lines[index], parser="panics", message=said, fields=fields)]
+    return []
 
 
 def _java(intake: Intake) -> list[Event]:

@@ -249,6 +249,13 @@ _TABLE = Table(
         ),
         Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))(?:: 11)?\s*$", fill=exit_of("shell")),
         Row("Bus error", _X, r"^\s*(?P<message>(?P<words>Bus error))(?:: 10)?\s*$", fill=exit_of("shell")),
+        Row("Illegal instruction", _X, r"^\s*(?P<message>(?P<words>Illegal instruction))(?:: 4)?\s*$", fill=exit_of("shell")),
+        Row(
+            "Floating point exception",
+            _X,
+            r"^\s*(?P<message>(?P<words>Floating point exception))(?:: 8)?\s*$",
+            fill=exit_of("shell"),
+        ),
         Row("Aborted", _X, r"^\s*(?P<message>(?P<words>Aborted))\.?\s*$", fill=exit_of("shell")),
         Row("Terminated", _X, r"^\s*(?P<message>(?P<words>Terminated))\s*$", fill=exit_of("shell")),
         *(_abroad(words, english) for words, english in _TOLD_ABROAD.items()),

@@ -8,6 +8,8 @@ Sample:
     | encoder  | 1       | UNAVAILABLE: Internal: unable to create TensorRT engine: |
     |          |         | no such file                                             |
     -> MESSAGE "unable to create TensorRT engine: no such file", fields {"model": "encoder", "version": "1", "status": "Internal"}
+    error: creating server: Invalid argument - load failed for model 'm': version 1 is at UNAVAILABLE state: Internal: no such file;
+    -> MESSAGE "no such file;", fields {"model": "m", "version": "1", "status": "Internal"}
 
 The server leaves by itself unless --exit-on-error=false; that it does is told elsewhere ("error: creating server: …").
 """
@@ -17,15 +19,24 @@ from __future__ import annotations
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine
 from forensics.parse.reading import Lazy, fold, following, hits, make
 
 _STATUS = "| UNAVAILABLE: "
+_STATE = " is at UNAVAILABLE state: "
 
-ANCHORS: tuple[Anchor, ...] = (Anchor(_STATUS.encode(), 0, 60, "triton_server"),)
+ANCHORS: tuple[Anchor, ...] = (
+    Anchor(_STATUS.encode(), 0, 60, "triton_server"),
+    Anchor(_STATE.encode(), 0, 1, "triton_server"),
+)
 
 _ROW = Lazy(
     r"^\s*\| (?P<model>[\w./<>@-]{1,200}) *\| (?P<version>-?\d{1,10}) *\| UNAVAILABLE: "
     r"(?:(?P<status>Internal|Not found|Invalid argument|Unavailable|Unsupported|Already exists|Unknown): )?(?P<message>[^|]*)"
+)
+_LOADED = Lazy(
+    r"load failed for model '(?P<model>[^']{1,200})': version (?P<version>-?\d{1,10}) is at UNAVAILABLE state: "
+    r"(?:(?P<status>Internal|Not found|Invalid argument|Unavailable|Unsupported|Already exists|Unknown): )?(?P<message>\S.*)$"
 )
 _MORE = Lazy(r"^\s*\| +\| +\| (?P<message>.*?) *\|?\s*$")
 #: rows that a wrapped status may go on for
@@ -61,4 +72,13 @@ def parse(intake: Intake) -> list[Event]:
                 level="ERROR",
             )
         )
-    return fold(events)
+    return fold(events + [event for index in hits(intake, _STATE) if (event := _refused(intake.lines[index])) is not None])
+
+
+def _refused(line: LogLine) -> Event | None:
+    """The server's last word, with the model's status inside of it: the words before it name no cause."""
+    found = _LOADED.search(line.text)
+    if found is None:
+        return None
+    fields = {name: found[name] for name in ("model", "version", "status") if found[name]}
+    return make(EventKind.MESSAGE, line, parser="triton_server", message=found["message"], fields=fields, level="ERROR")
