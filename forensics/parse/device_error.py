@@ -58,6 +58,18 @@ TEXTS: dict[str, str] = {
     "unknown error": "cudaErrorUnknown",
 }
 
+#: the statuses that HIP calls by another name than CUDA's with "hip" for "cuda"
+_HIP = {
+    "cudaErrorMemoryAllocation": "hipErrorOutOfMemory",
+    "cudaErrorInvalidResourceHandle": "hipErrorInvalidHandle",
+    "cudaErrorNoKernelImageForDevice": "hipErrorNoBinaryForGpu",
+    "cudaErrorInvalidKernelImage": "hipErrorInvalidImage",
+    "cudaErrorLaunchOutOfResources": "hipErrorLaunchOutOfResources",
+    "cudaErrorLaunchTimeout": "hipErrorLaunchTimeOut",
+    "cudaErrorECCUncorrectable": "hipErrorECCNotCorrectable",
+    "cudaErrorInitializationError": "hipErrorNotInitialized",
+}
+
 _LITERALS = (
     "CUDA error",
     "CUDA Error",
@@ -94,6 +106,9 @@ _ELSEWHERE = Lazy(
     r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Warning): |what\(\):|File \"|frame #|raise |if |return |self\.|#|\d+ {3,}0x|Accelerator Fatal Error: |Search for `|For debugging|Compile with|CUDA kernel errors|HIP kernel errors)"
     r"|\[TensorRT-LLM\]|torch\.\w{0,30}Error|(?:Error|Exception)\((?:'|\")?CUDA|docs\.nvidia\.com|current device: |unhandled cuda error"
 )
+#: HIP's own words for itself, and a library's before them that name the call: "fail to call hipModuleLaunchKernel(…) ---> [HIP error](…)"
+_IS_HIP = Lazy(r"\bHIP (?:runtime )?(?:error|failure)|\bhip[A-Z]\w{2,60}\(")
+_CALLED = Lazy(r"\bfail(?:ed)? to call (?:hip|cu|cuda)[A-Z]\w{2,60}\(")
 #: a library's own tag, which its exceptions carry too: "[TM][ERROR] CUDA runtime error: …"
 _TAG = Lazy(r"\s{0,8}\[[A-Z]{2,8}\] ?\[(?:ERROR|FATAL)\] ?$")
 _GGML = Lazy(r"(?:^|: )(?:CUDA|ROCm) error\s*$")
@@ -123,13 +138,15 @@ def parse(intake: Intake) -> list[Event]:
             continue
         if status is None and not _serious(line.level, text):
             continue
+        called = _CALLED.search(text[: start.start()])
+        begin = called.start() if called else 0 if _TAG.match(text[: start.start()]) else start.start()
         events.append(
             make(
                 EventKind.DEVICE_ERROR,
                 line,
                 parser="device_error",
                 type=status,
-                message=text[0 if _TAG.match(text[: start.start()]) else start.start() :],
+                message=text[begin:],
                 rank=rank_in(text, line),
             )
         )
@@ -145,7 +162,10 @@ def _status(text: str) -> str | None:
     named = _NAME.search(text)
     if named:
         return str(named[1])
-    return next((name for words, name in TEXTS.items() if words in text), None)
+    name = next((name for words, name in TEXTS.items() if words in text), None)
+    if name is not None and _IS_HIP.search(text):
+        return _HIP.get(name, name.replace("cuda", "hip", 1))
+    return name
 
 
 def _serious(level: str | None, text: str) -> bool:
