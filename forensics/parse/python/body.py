@@ -248,9 +248,8 @@ def _frame(reader: _Reader, text: str, at: int) -> None:
     found = FRAME.match(text) or TORN_FRAME.match(text)
     if not found:
         return
-    reader.open.frames.append(
-        Frame(function=found["function"] or NO_FUNCTION, file=found["file"], line=int(found["line"]), log_line=at)
-    )
+    line = int(found["line"]) if found["line"] else None
+    reader.open.frames.append(Frame(function=found["function"] or NO_FUNCTION, file=found["file"], line=line, log_line=at))
     reader.awaiting_code = True
 
 

@@ -48,9 +48,10 @@ FRAME = pattern_of(
     r"(?:, in (?P<function><[^>\n]{1,80}>(?:\(\))?|[^\s,]{1,300}))?[ \t`]*$"
 )
 
-#: the same with another writer's words torn into its end
+#: the same with another writer's words torn into its end, or shortened by the person who pasted it: `File "…/moe.py", ...`
 TORN_FRAME = Pattern(
-    r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", line (?P<line>\d{1,8}), in (?P<function><[^>\n]{1,80}>|\w{1,300})\b'
+    r'^[ \t`]*File "(?P<file>[^"\n]{1,1000})", (?:line (?P<line>\d{1,8}), in (?P<function><[^>\n]{1,80}>|\w{1,300})\b'
+    r"|(?:\.{3}|…)[ \t`]*$)"
 )
 
 #: the exception line: a dotted name, perhaps Ray's "(Inner)", then ": message" or nothing
