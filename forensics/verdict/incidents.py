@@ -69,7 +69,7 @@ def came_up(lines: Sequence[LogLine]) -> Span | None:
 def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
     """The runs, in the log's order; one where nothing begins twice. Only a log of one source is split: several files of one
     job begin at different lines."""
-    fails = sorted(e.span.first_line for e in events if e.kind in _FAILS)
+    fails = sorted(e.span.first_line for e in events if e.kind in _FAILS or (e.kind is EventKind.MESSAGE and e.type))
     if not fails or not lines or lines[0].source != lines[-1].source:
         return [Run(None, list(events))]
     ends = sorted(e.span.first_line for e in events if e.kind in _TOLD)

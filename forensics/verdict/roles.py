@@ -47,6 +47,8 @@ _ENDED = pattern_of(
     r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled|probe, will be restarted|[Ww]all(?:time|clock) |TERM_|enforced h_rt"
 )
 
+#: how Python begins to tell of an exception in a destructor or at exit, which it drops
+_IGNORED = pattern_of(r"^\W{0,8}Exception ignored (?:in|on)\b")
 #: what an engine's own watchdog says before it kills the engine's processes
 _WATCHDOG = Pattern(r"^(?:\w{1,40} )?[Ww]atchdog timeout \(|^Hang detected on rank \d{1,6} in PyExecutor")
 #: a watchdog that was told only to report
@@ -112,6 +114,9 @@ def _lead_by_time(group: Group, order: Order) -> None:
 
 def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bool]:
     """The first of the best class that has one: certain failures, deadly exits, printed errors, consequences of the unseen."""
+    cut = [g for g in ordered if g.first.kind == "python" and not g.first.type]
+    if cut and len(cut) < len(ordered) and all(g in cut or _is_ignored(g.first) for g in ordered):
+        return cut[0], False  # what a destructor met is no cause beside a traceback whose end was cut off
     free = [g for g in ordered if g.first.role is None]
     certain = [g for g in free if g.first.weight >= 3 or g.first.typed]
     if certain:
@@ -159,10 +164,16 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
             # A broken pipe beside the word that a process had died is no more of a cause than that word.
             own_fault = choice is hard and any(_DEVICE.search(text) for text in first.texts)
             return choice[0], not own_fault and (first.outside or (choice is cascades and bool(seen_dead)))
-    for choice in (free, list(ordered)):
+    left = [g for g in ordered if g.first.role is not CausalRole.TEARDOWN]
+    for choice in (free, left, list(ordered)):
         if choice:
             return choice[0], choice[0].first.outside or choice[0].first.role is not None
     return None, False
+
+
+def _is_ignored(seen: Sighting) -> bool:
+    """True for an exception in a destructor or at exit that Python printed and dropped."""
+    return seen.rule == "handled" and _IGNORED.match(seen.heading) is not None
 
 
 def _without_cleanup(

@@ -34,6 +34,7 @@ from forensics.verdict.outcome import (
 )
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import tasks_alike, whose
+from forensics.verdict.released import release
 from forensics.verdict.requests import PERHAPS, QUOTED, quoted
 from forensics.verdict.restarts import recovered
 from forensics.verdict.roles import ENGINE_GONE, Cast, assign
@@ -192,6 +193,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
             sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "before-the-job"
             sighting.role_why = "the kernel ended another job's process before this one began"
     mark_alike(seen, cascades)
+    release(seen, quotes)
     return teach(seen, findings, quotes)
 
 

@@ -13,6 +13,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Evidence, Span
 from forensics.model.verdict import Confidence, Finding, SignatureRole
+from forensics.parse.python.messages import named_in
 from forensics.verdict.outcome import aftermath, caught, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.requests import QUOTED, quoted
@@ -21,7 +22,7 @@ from forensics.verdict.sighting import TAUGHT, Sighting, sight
 #: so many lines of one signature become failures
 _MOST = 256
 #: a shipped signature that proves its claim with a message that only one cause prints speaks for a line that no parser took
-_TELLING = 70
+_TELLING = 60
 #: so many calm lines of the same writer show that it went on
 _GOES_ON = 3
 _CALM = frozenset(("DEBUG", "INFO", "NOTICE", "TRACE", "WARN", "WARNING"))
@@ -59,7 +60,8 @@ def _own(taught: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) ->
 
 def _shipped(finding: Finding, seen: Sequence[Sighting], quotes: Quotes) -> list[Sighting]:
     lines = (_of_line(s, quotes) for s in finding.spans[:_MOST] if not any(s.overlaps(own) for one in seen for own in one.spans))
-    return [line for line in lines if line is not None and line.level not in _CALM and not _CALM_TEXT.search(line.message[:1_000])]
+    told = [line for line in lines if line is not None and line.level not in _CALM]
+    return [line for line in told if not _CALM_TEXT.search(line.events[0].message[:1_000])]
 
 
 def overlooked(findings: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) -> tuple[Finding, Evidence] | None:
@@ -81,7 +83,7 @@ def _is_excused(span: Span, seen: Sequence[Sighting], quotes: Quotes) -> bool:
         if asked or any(span.overlaps(own) for own in sighting.spans):  # what was seen is judged by what it is
             return True
     line = _of_line(span, quotes)
-    if line is None or line.level in _CALM or _CALM_TEXT.search(line.message[:1_000]):
+    if line is None or line.level in _CALM or _CALM_TEXT.search(line.events[0].message[:1_000]):
         return True
     later = aftermath(quotes, span, line.stream, steady=True)
     if caught(line, quotes):
@@ -105,4 +107,8 @@ def _of_line(span: Span, quotes: Quotes) -> Sighting | None:
         return None
     said = line.text.strip()
     seen = sight(Event(EventKind.MESSAGE, span, line.rank, line.time, None, said, level=line.level, parser="signature", stream=line.stream))
-    return seen if seen is not None and not quoted(seen, quotes) else None
+    if seen is None or quoted(seen, quotes):
+        return None
+    if (named := named_in(said)) is not None:
+        seen.type, seen.message = seen.root_type, seen.root_message = named
+    return seen
