@@ -105,17 +105,24 @@ def test_what_a_shipped_signature_proves_is_one_on_a_line_of_its_own(told: Told)
 PROOF = "EI0006: [PID: 71] Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
 
 
+#: the same in words that more than one cause prints: nothing is healthy behind them, and they are no verdict
+HINT = "layer 3 said: The size of tensor a (5120) must match the size of tensor b (2560) at non-singleton dimension 1\n"
+
+
 @pytest.mark.parametrize("start", ["", BUSY])
 def test_where_a_signature_proves_a_failure_nothing_is_called_healthy(told: Told, start: str) -> None:
-    incident = told(start + PROOF)
+    incident = told(start + HINT)
     assert (incident.status, incident.verdict.category) == (Status.UNKNOWN, Category.UNKNOWN)
-    assert [proof.quote for proof in incident.verdict.evidence] == [PROOF.strip()]
-    assert [other.category for other in incident.verdict.alternatives] == [Category.HANG_OR_WATCHDOG]
+    assert [proof.quote for proof in incident.verdict.evidence] == [HINT.strip()]
+    assert [other.category for other in incident.verdict.alternatives] == [Category.SHAPE_OR_DTYPE_ASSERT]
+    assert told(start + PROOF).verdict.category is Category.HANG_OR_WATCHDOG
 
 
 @pytest.mark.parametrize(
     "log",
     [
+        BUSY + HINT + BUSY.replace("20:15:", "20:16:"),
+        BUSY + HINT + "Training completed\n",
         BUSY + PROOF + BUSY.replace("20:15:", "20:16:"),  # the job worked on
         BUSY + "WARNING: " + PROOF,  # its own logger takes it for none
         BUSY + "INFO: the last start ended with " + PROOF,
@@ -124,7 +131,7 @@ def test_where_a_signature_proves_a_failure_nothing_is_called_healthy(told: Told
         BUSY + PROOF + "Training completed\n",  # it had worked, and came to its end
         BUSY + "[2026-11-29 20:15:30] SIGTERM received. Gracefully shutting down\nINFO:     Shutting down\n" + PROOF + "Bye!\n",
     ],
-    ids=["at work", "a warning", "told", "dealt with", "a user's words", "an end", "asked to stop"],
+    ids=["a hint at work", "a hint and an end", "at work", "a warning", "told", "dealt with", "a user's words", "an end", "asked to stop"],
 )
 def test_what_shows_that_it_was_none_is_heard(told: Told, log: str) -> None:
     assert told(log).status is Status.HEALTHY
