@@ -6,6 +6,7 @@ engine([b"Traceback (most", b"CUDA error"]).scan(b"x CUDA error: y") -> [(12, 1)
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Protocol
@@ -13,7 +14,8 @@ from typing import Any, Protocol
 from forensics import data
 
 _INDEX = itemgetter(1)
-_GRAM, _MANY, _SMALL = 5, 48, 1 << 20
+#: literals from which on it pays to ask first which can be there, and bytes up to which it does
+_MANY, _SMALL = 48, 1 << 20
 
 Block = bytes | bytearray | memoryview
 #: hardly ever stands in a log (no UTF-8, no Latin-1 prose); shortens hyperscan's stride, which from some 250 literals on is too
@@ -122,23 +124,41 @@ class _Find:
     name = "find"
 
     def __init__(self, literals: Sequence[bytes]) -> None:
-        self._literals = [(literal, len(literal), index) for index, literal in enumerate(literals)]
+        self._literals = list(enumerate(literals))
 
     def scan(self, block: Block) -> list[tuple[int, int]]:
         whole = bytes(block)
         found = []
         candidates = self._literals
         if len(candidates) > _MANY and len(whole) < _SMALL:
-            # most literals are not there: of each, five bytes are looked up among all fives of the block
-            fives = {whole[at : at + _GRAM] for at in range(len(whole) - _GRAM + 1)}
-            candidates = [row for row in candidates if row[1] < _GRAM or row[0][-_GRAM:] in fives]
-        for literal, size, index in candidates:
-            at = whole.find(literal)
+            # most literals are not there: of each, four bytes at its ends and amid it are looked up among all fours of the block
+            fours = _fours(whole)
+            candidates = [row for row in candidates if len(row[1]) < 4 or _may_stand(row[1], fours)]
+        for index, literal in candidates:
+            size, at = len(literal), whole.find(literal)
             while at >= 0:
                 found.append((at + size, index))
                 at = whole.find(literal, at + 1)
         found.sort()
         return found
+
+
+def _fours(whole: bytes) -> set[int]:
+    """Every four bytes that follow each other, as numbers."""
+    found: set[int] = set()
+    for start in range(4):
+        found.update(memoryview(whole[start : start + (len(whole) - start) // 4 * 4]).cast("I"))
+    return found
+
+
+def _may_stand(literal: bytes, fours: set[int]) -> bool:
+    middle = len(literal) // 2
+    number, order = int.from_bytes, sys.byteorder
+    return (
+        number(literal[-4:], order) in fours
+        and number(literal[:4], order) in fours
+        and number(literal[middle - 2 : middle + 2], order) in fours
+    )
 
 
 #: seconds a literal and in all to build the fast engine, or to load it; seconds a byte of the one that needs no building
