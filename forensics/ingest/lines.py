@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forensics.ingest.clock import ClockWatch, moment, with_year
-from forensics.ingest.decode import visible
+from forensics.ingest.decode import plain, visible
 from forensics.ingest.dialects import table_of, votes
 from forensics.ingest.learned import learn
 from forensics.ingest.pattern import Pattern
@@ -46,14 +46,16 @@ class LineMaker:
         if not raws:
             self._table = table_of()
             return
-        head = [text for raw in raws[:_SAMPLE] for text in visible(raw)][:_SAMPLE]
+        # what a progress bar draws anew stands behind no prefix: each line votes once, by how it begins
+        head = [plain(raw).lstrip("\r").partition("\r")[0] for raw in raws[:_SAMPLE]]
         # a crash mostly stands at the end, and its tracebacks show a prefix that nothing else does
         later = [text for raw in raws[_SAMPLE:] if _is_framed(raw) for text in visible(raw)][:_SAMPLE]
+        drawn = [text for raw in raws[:_SAMPLE] if "\r" in raw and _is_framed(raw) for text in visible(raw)][:_SAMPLE]
         self._quoted = _is_quoted(head)
         if self._quoted:
-            head, later = ([_unquote(text) for text in texts] for texts in (head, later))
+            head, later, drawn = ([_unquote(text) for text in texts] for texts in (head, later, drawn))
         self._table = table_of(votes(head))
-        framed = [text for text in (*head, *later) if _is_framed(text)]
+        framed = [text for text in (*head, *drawn, *later) if _is_framed(text)]
         self._learned = learn(self._table.peel(text).text for text in framed) if framed else None
 
     def add(self, number: int, text: str) -> None:
@@ -73,10 +75,13 @@ class LineMaker:
         else:
             head = self._table.peel(line)
             body = head.text
-        if self._learned is not None:
-            prefix = self._learned.match(body)
-            body = body[prefix.end() :] if prefix is not None else body
         captures = head.captures
+        if self._learned is not None and (prefix := self._learned.match(body)) is not None:
+            body = body[prefix.end() :]
+            if body.startswith("[rank"):
+                inner = table_of().peel(body[:_PREFIX_REACH])
+                body = inner.text + body[_PREFIX_REACH:]
+                captures = captures | inner.captures
         if not captures and not head.axes:
             rank = self._default
             return [LogLine(self._source, number, body, raw, rank.label if rank else "", rank)]

@@ -39,3 +39,33 @@ def test_rulers_of_exception_groups_are_no_prefix() -> None:
 
 def test_one_frame_alone_teaches_nothing() -> None:
     assert learn(['note:   File "/app/a.py", line 1, in f']) is None
+
+
+def _texts(lines: list[str]) -> list[str]:
+    maker = LineMaker(0, sample=lines)
+    for number, text in enumerate(lines, 1):
+        maker.add(number, text)
+    return [line.text for line in maker.lines]
+
+
+def test_several_hosts_are_several_prefixes() -> None:
+    lines = ["node-a: Traceback (most recent call last):", 'node-a:   File "/app/a.py", line 1, in f', "node-a:     f()", "node-a: KeyError: 7"]
+    both = lines + [line.replace("node-a", "10.0.0.7") for line in lines]
+    assert _texts(both)[3] == _texts(both)[7] == "KeyError: 7"
+
+
+def test_a_rank_behind_a_learnt_prefix_is_a_rank() -> None:
+    lines = ["up - INFO - [rank3]: Traceback (most recent call last):", 'up - INFO - [rank3]:   File "/app/a.py", line 1, in f', "up - INFO - [rank3]: KeyError: 7"]
+    maker = LineMaker(0, sample=lines)
+    for number, text in enumerate(lines, 1):
+        maker.add(number, text)
+    assert [line.text for line in maker.lines][1:] == ['  File "/app/a.py", line 1, in f', "KeyError: 7"]
+    assert {line.rank.number if line.rank else None for line in maker.lines} == {3}
+
+
+def test_redrawn_bars_do_not_outvote_the_prefix_of_the_lines() -> None:
+    bars = "0: \r".join(f"pkg-{n} | 9 MB | {n}% " for n in range(60))
+    lines = [f"0: {bars}", "0: done", "0: Traceback (most recent call last):", '0:   File "/app/a.py", line 1, in f', "0: KeyError: 7"]
+    assert _texts(lines)[-1] == "KeyError: 7"
+    bare = [line.removeprefix("0: ") for line in lines]
+    assert _texts([*bare[1:], "3: a list's third"])[-1] == "3: a list's third"
