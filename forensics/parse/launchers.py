@@ -3,7 +3,7 @@
 OOM_KILL and LAUNCHER events. Samples:
 
     [2026-11-29 20:15:45,123] [ERROR] [launch.py:322:sigkill_handler] ['/usr/bin/python', '-u', 'train.py', '--local_rank=3'] exits with return code = -9
-    -> PROCESS_EXIT type "SIGKILL", fields {"exit": ProcessExit(-9, "SIGKILL", None, "deepspeed"), "local_rank": 3}
+    -> PROCESS_EXIT type "SIGKILL", no rank, fields {"exit": ProcessExit(-9, "SIGKILL", None, "deepspeed")}
     [rank: 1] Child process with PID 77 terminated with code 1. Forcefully terminating all other processes
     -> PROCESS_EXIT type "exit 1", rank 1
     (raylet) node_manager.cc:3193: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed …
@@ -31,13 +31,12 @@ def _rank(groups: Groups, line: LogLine) -> Rank | None:
     if number is not None:
         return Rank(f"rank {number}", int(number), pid=int(groups["pid"] or 0) if groups.get("pid") else None)
     local = groups.get("local_rank")
-    if not local:
+    # DeepSpeed's launcher prints the command of the process that it started last, whichever ended: a name only where it started one
+    if local is None or int(local):
         return line.rank
-    # DeepSpeed starts several nodes through pdsh, which puts the host before every line: without it this is the only node
+    # it starts several nodes through pdsh, which puts the host before every line: without it this is the only node
     alone = line.raw.lstrip().startswith("[")
-    return Rank(
-        f"rank {local}" if alone else f"local rank {local}", int(local) if alone else None, (("local", int(local)),)
-    )
+    return Rank("rank 0" if alone else "local rank 0", 0 if alone else None, (("local", 0),))
 
 
 def _vllm_worker(groups: Groups, line: LogLine) -> Rank | None:

@@ -5,6 +5,7 @@ TP0 cascade · TP1 initiating · TP2 same · TP3 silent
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from forensics.ingest.compiled import pattern_of
@@ -21,6 +22,14 @@ from forensics.verdict.sighting import Sighting, signal_of
 _SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b")
 #: a rank within a process group is not the job's
 _IN_GROUP = pattern_of(r"\[PG [^\]\n]{1,200}\]")
+#: how torch.multiprocessing.spawn names the process that it saw end
+_INDEX = pattern_of(r"\b[Pp]rocess (\d{1,5}) terminated with (?:the following error|exit code|signal)")
+#: what shows that a job has several nodes
+_SEVERAL = Pattern(
+    r"\b(?:n(?:um[_-]?)?(?:nodes|machines)|node[_-]?rank|machine[_-]?rank)['\"]?[=: ]{1,3}(?:[2-9]|1\d)"
+    r"|\bnode[_-]?rank['\"]?[=: ]{1,3}1\b",
+    re.IGNORECASE,
+)
 #: lines in which a program says who it is
 _IS = Pattern(
     r"\bLOCAL_RANK: (\d{1,6})\b|\b(?:GLOBAL_RANK|[Gg]lobal rank): (\d{1,6})\b"
@@ -156,6 +165,8 @@ def whose(
     if len(said) == 1:
         number = said.pop()
         return Rank(f"rank {number}", number)
+    if own is None and (spawned := _spawned(first, lines)) is not None:
+        return spawned
     ended = [e for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and _failed(e) and not _dead_before(e, first)]
     named = [e.rank for e in ended if e.rank is not None and e.rank.number not in waited and not _in_a_crowd(e, ended)]
     mine = [r for r in named if own is not None and own.pid is not None and r.pid == own.pid]
@@ -167,6 +178,8 @@ def whose(
     keys = {r.key for r in named}
     if named and (len(keys) == 1 or first.kind == "exit"):
         return named[0]
+    if own is None and (seen_first := _first_observed(first, events)) is not None:
+        return seen_first
     if own is None and (task := _first_task(first, events)) is not None:
         return task
     if world_size == 1 and own is None:
@@ -179,6 +192,18 @@ def whose(
             number = told.pop()
             return Rank(f"rank {number}", number)
     return own
+
+
+def _spawned(first: Sighting, lines: Sequence[LogLine]) -> Rank | None:
+    """The process that torch's `spawn` saw end, by its index on this node: its rank, unless a line speaks of several nodes."""
+    if not any(name.startswith("torch.multiprocessing.spawn.Process") for name in first.types):
+        return None
+    found = next((m for text in (first.message, *first.texts) if (m := _INDEX.search(text[:400])) is not None), None)
+    if found is None:
+        return None
+    index = int(found[1])
+    several = any(_SEVERAL.search(line.text[:2_000]) for line in lines[:_MOST_LINES])
+    return Rank(f"local rank {index}" if several else f"rank {index}", None if several else index, (("local", index),))
 
 
 def _ended_by(event: Event, signal: str | None) -> bool:
@@ -197,6 +222,16 @@ def _in_a_crowd(end: Event, ended: Sequence[Event]) -> bool:
     """True for a task that ended as several others had ended before it: srun names one and counts the rest."""
     tasks = [e for e in ended if e.rank is None and e.type == end.type and isinstance(e.fields.get("tasks"), (list, tuple))]
     return any(e.span.source == end.span.source and e.span.first_line < end.span.first_line for e in tasks)
+
+
+def _first_observed(first: Sighting, events: Sequence[Event]) -> Rank | None:
+    """The rank whose end torch's agent saw first, where all that was printed is one failure, by processes that do not name themselves."""
+    told = [e.rank for e in events if e.fields.get("first_observed") and e.rank is not None and e.rank.number is not None and _failed(e)]
+    if len(told) != 1 or first.kind != "python":
+        return None
+    own = [e for e in events if e.kind in _OWN_FAILURES and not (e.type or "").endswith("ChildFailedError")]
+    said = {(e.type, e.message.partition("\n")[0][:60]) for e in own}
+    return told[0] if len(said) == 1 else None
 
 
 def _first_task(first: Sighting, events: Sequence[Event]) -> Rank | None:

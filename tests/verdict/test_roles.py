@@ -46,9 +46,15 @@ def test_a_process_that_vanished_is_first(told: Told) -> None:
     incident = told(logs.VANISHED)
     assert incident.status is Status.KILLED
     assert primary(incident).type == "SIGKILL"
-    assert incident.verdict.rank is not None
-    assert incident.verdict.rank.number == 1
+    # the launcher prints the command that it started last, whichever process ended
+    assert incident.verdict.rank is None
     assert "SIGKILL" in incident.verdict.explanation
+
+
+def test_deepspeeds_only_process_is_the_one_that_ended(told: Told) -> None:
+    incident = told(logs.VANISHED.replace("--local_rank=1'", "--local_rank=0'"))
+    assert incident.verdict.rank is not None
+    assert incident.verdict.rank.number == 0
 
 
 def test_only_consequences_mean_a_cause_outside(told: Told) -> None:

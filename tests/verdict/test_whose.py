@@ -41,3 +41,63 @@ def test_a_fault_is_that_of_the_only_task_that_the_signal_ended(told: Told) -> N
     assert incident.verdict.rank is not None and incident.verdict.rank.number == 21
     two = ends + "srun: error: n4: task 22: Segmentation fault (core dumped)\n"
     assert told("step 1 loss 2.0\n" + FAULT + two).verdict.rank is None
+
+
+def _summary(*failed: int) -> str:
+    rows = "".join(
+        f"[{place}]:\n  time      : 2026-05-12_02:00:01\n  host      : n1\n  rank      : {rank} (local_rank: {rank})\n  exitcode  : 1 (pid: {70 + rank})\n"
+        "  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n"
+        for place, rank in enumerate(failed[1:], 1)
+    )
+    first = rows.replace("[1]", "[0]").replace(f"rank      : {failed[1]} (local_rank: {failed[1]})", f"rank      : {failed[0]} (local_rank: {failed[0]})")
+    line = "-" * 60
+    return (
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" + "=" * 60 + f"\ntrain.py FAILED\n{line}\nFailures:\n{rows}{line}\n"
+        f"Root Cause (first observed failure):\n{first}" + "=" * 60 + "\n"
+    )
+
+
+def _raised(words: str) -> str:
+    return f'Traceback (most recent call last):\n  File "/j/train.py", line 3, in <module>\n    main()\n{words}\n'
+
+
+def test_of_nameless_alike_failures_the_agents_first_one_is_named(told: Told) -> None:
+    alike = told(_raised("ValueError: no such mode") * 2 + _summary(3, 7)).verdict
+    assert alike.rank is not None and alike.rank.number == 3
+    differing = told(_raised("ValueError: no such mode") + _raised("KeyError: 'mode'") + _summary(3, 7)).verdict
+    assert differing.rank is None
+
+
+def test_a_host_before_the_rank(told: Told) -> None:
+    lines = _raised("KeyError: 'mode'").splitlines()
+    text = "".join(f"10.0.0.7: [rank9]: {line}\n" for line in lines)
+    end = "10.0.0.7: [2026-11-29 20:15:45,123] [ERROR] [launch.py:341:sigkill_handler] ['python', 'train.py', '--local_rank=7'] exits with return code = 1\n"
+    verdict = told(text + end).verdict
+    assert verdict.rank is not None and verdict.rank.number == 9
+
+
+def _spawned(words: str) -> str:
+    return (
+        'Traceback (most recent call last):\n  File "/j/train.py", line 90, in <module>\n    mp.spawn(main, nprocs=4)\n'
+        '  File "/opt/py/site-packages/torch/multiprocessing/spawn.py", line 189, in join\n    raise ProcessExitedException(\n'
+        f"torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with {words}\n"
+    )
+
+
+def test_the_index_that_spawn_names_is_the_rank_on_one_node(told: Told) -> None:
+    alone = told(_spawned("signal SIGKILL")).verdict
+    assert alone.rank is not None and alone.rank.number == 2
+    several = told("Namespace(lr=0.1, num_nodes=2)\n" + _spawned("exit code 3")).verdict
+    assert several.rank is not None and several.rank.number is None and dict(several.rank.axes) == {"local": 2}
+
+
+def test_a_gathered_traceback_is_that_of_the_rank_at_its_header(told: Told) -> None:
+    gathered = (
+        "[rank0]: torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([5])\n"
+        "[rank0]: Traceback (most recent call last):{0}\n[rank0]:   File \"/j/save.py\", line 5, in write\n[rank0]:     out.write(data)\n"
+        "[rank0]: ValueError: torn page\n"
+    )
+    named = told(gathered.format(" (RANK 5)")).primary
+    assert named is not None and named.rank is not None and named.rank.number == 5
+    plain = told(gathered.format("")).primary
+    assert plain is not None and plain.rank is not None and plain.rank.number == 0

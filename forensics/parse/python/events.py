@@ -8,7 +8,7 @@ from typing import Any
 from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
-from forensics.model.source import LogLine, Span
+from forensics.model.source import LogLine, Rank, Span
 from forensics.model.stack import ExceptionChain, Frame, RaisedException, StackTrace
 from forensics.parse.python.blocks import Block
 from forensics.parse.python.body import Raised, read_body
@@ -17,6 +17,10 @@ from forensics.parse.python.shapes import HEADER, Kind, raised_name
 _HANDLED = pattern_of(
     r"^(?:Exception ignored (?:in|on|while)|--- Logging error ---|Error in sys\.excepthook|Exception in callback .{0,200}__del__)"
 )
+
+
+#: torch.distributed.checkpoint gathers the tracebacks of all ranks and marks each at its header
+_GATHERED = pattern_of(r"Traceback \(most recent call last\): \(RANK (\d{1,6})\)[ \t]*$")
 
 
 def event_of(block: Block) -> Event | None:
@@ -37,10 +41,12 @@ def event_of(block: Block) -> Event | None:
     numbers = [number for line in (first, *_trimmed(lines)) for number in (line.number, line.number + line.joined)]
     span = Span(lines[0].source, min(numbers), max(numbers))
     time = next((line.time for line in (first, *lines) if line.time is not None), None)
+    gathered = _GATHERED.search(lines[0].text) if block.headed else None
+    rank = Rank(f"rank {int(gathered[1])}", int(gathered[1])) if gathered else told.rank
     chain = ExceptionChain(
         tuple(exceptions),
         span,
-        told.rank,
+        rank,
         time,
         block.heading,
         bool(_HANDLED.match(block.heading)) or block.items[0].asked,
@@ -53,7 +59,7 @@ def event_of(block: Block) -> Event | None:
         return Event(
             EventKind.STACK,
             span,
-            rank=told.rank,
+            rank=rank,
             time=time,
             stacks=tuple(StackTrace(e.frames, e.span or span, complete=False) for e in exceptions),
             parser="python",
@@ -63,7 +69,7 @@ def event_of(block: Block) -> Event | None:
     return Event(
         EventKind.PYTHON,
         span,
-        rank=told.rank,
+        rank=rank,
         time=time,
         type=last.type or None,
         message=last.message,
