@@ -63,6 +63,7 @@ PARSERS: tuple[str, ...] = (
     "runtimes",
     "sanitizer",
     "xla",
+    "ascend",
     "engines",
     "lifecycle",
     "progress",

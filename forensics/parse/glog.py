@@ -43,7 +43,7 @@ ANCHORS: tuple[Anchor, ...] = (
 _PLACE = Lazy(r"(?:^|\s)([\w./+-]{1,200}\.(?:cc|cpp|cu|h|hpp|cxx|c|cuh)):(\d+)\](?: )?(.*)$")
 _FATAL = Lazy(r"(?:^|\s|\[)F(?:\d{4}|\d{8})? ")
 _SIGNALS = Lazy(
-    r"\*\*\* (SIG[A-Z]+) (?:\(@(0x[0-9a-f]+|\(?nil\)?)\) )?received (?:at time=(\d+)(?: on cpu (\d+))?|by PID (\d+)(?: \(TID (0x[0-9a-f]+|\d+)\))?)"
+    r"\*\*\* (SIG[A-Z]+) (?:\(@(0x[0-9a-f]+|\(?nil\)?)\)(?:, see \S{1,80})? )?received (?:at time=(\d+)(?: on cpu (\d+))?|by PID (\d+)(?: \(TID (0x[0-9a-f]+|\d+)\))?)"
 )
 _DETECTED = Lazy(r"FatalError: `([^`]{1,80})` is detected by the operating system")
 

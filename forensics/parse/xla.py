@@ -96,6 +96,14 @@ _TABLE = Table(
         ),
         Row("Polled an error from coordination service", EventKind.COMMUNICATION, fields={"what": "coordination"}),
         Row("reported by the coordination service", EventKind.COMMUNICATION, fields={"what": "coordination"}),
+        Row("service as cluster registration failed", EventKind.COMMUNICATION, r"(?P<message>Stopping coordination service as cluster registration failed.*)$", level="ERROR", fields={"what": "coordination"}),
+        Row(
+            "DEADLINE_EXCEEDED: Barrier timed out",
+            EventKind.MESSAGE,
+            r"(?P<message>DEADLINE_EXCEEDED: Barrier timed out.*)$",
+            level="ERROR",
+            unless=("Error: ",),
+        ),
         Row("BarrierError: ", EventKind.COMMUNICATION, fields={"what": "coordination"}),
         Row(
             "RESOURCE_EXHAUSTED: ",
