@@ -1,11 +1,14 @@
 # ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
-"""Horovod's stall inspector. In: an intake; out: one COLLECTIVE_TIMEOUT event a log, however often the warning came. Sample:
+"""Horovod's stall inspector and its elastic driver. In: an intake; out: one COLLECTIVE_TIMEOUT event a log, however often the warning
+came, and a LAUNCHER event for each host that the driver goes on without. Sample:
 
     [2026-11-29 20:15:34.181: W horovod/common/stall_inspector.cc:105] One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds. This may …
     Missing ranks:
     1: [HorovodAllreduce_AddN_103_0, HorovodAllreduce_AddN_104_0 ...]
     HorovodBroadcast_dense_bias_0 [missing ranks: 1, 2]                    (before 0.19, a tensor in a line)
     -> fields {"what": "stalled", "missing": [1, 2], "collective": Collective(op="HorovodAllreduce", timeout_ms=60000)}
+
+    WARNING:root:blacklist failing host: node-b            -> LAUNCHER fields {"what": "restart", "by": "horovod"}
 
 It is a warning: the ranks that are missing may still come. Ranks are those of MPI_COMM_WORLD, hence global.
 """
@@ -21,23 +24,31 @@ from forensics.parse.reading import Lazy, following, hits, make
 
 _STALLED = "One or more tensors were submitted to be reduced"
 _TENSOR = "[missing ranks: "
+_WITHOUT = "blacklist failing host: "
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(_STALLED.encode(), 0, 24, "horovod"),
     Anchor(_TENSOR.encode(), 0, 0, "horovod"),
+    Anchor(_WITHOUT.encode(), 0, 0, "horovod"),
 )
 
 _SENTENCE = Lazy(r"One or more tensors were submitted to be reduced.{0,160}? for more than (\d{1,7}) seconds\.")
 _LISTED = Lazy(r"^(?:\[\d{1,6}\] ?)?(\d{1,6}): ?\[(\w[\w./:\-]{0,400})")
 _MISSING = Lazy(r"(\w[\w./:\-]{0,400}) \[missing ranks: ([\d, ]{1,2000})")
 _OPERATION = Lazy(r"Horovod(?:Allreduce|Broadcast|Allgather|Alltoall|Reducescatter)|^(?:allreduce|broadcast|allgather)\b")
+_HOST = Lazy(r"\bblacklist failing host: (\S{1,120})\s*$")
 #: lines after the sentence that may list the ranks
 _LIST = 24
 
 
 def parse(intake: Intake) -> list[Event]:
-    """The stall of each log, with all ranks that were missing in it."""
+    """The stall of each log, with all ranks that were missing in it; the elastic driver's beginnings anew."""
     events: list[Event] = []
+    for index in hits(intake, _WITHOUT):
+        line = intake.lines[index]
+        if host := _HOST.search(line.text):
+            fields = {"what": "restart", "by": "horovod", "node": host[1]}
+            events.append(make(EventKind.LAUNCHER, line, parser="horovod", message=host[0], fields=fields))
     by_source: dict[int, list[int]] = {}
     for index in hits(intake, _STALLED):
         if _SENTENCE.search(intake.lines[index].text):
@@ -61,7 +72,7 @@ def parse(intake: Intake) -> list[Event]:
         sentence = _SENTENCE.search(first.text)
         if sentence is None:
             continue
-        fields = {
+        told = {
             "what": "stalled",
             "missing": sorted(missing)[:1024],
             "collective": Collective(op=named, timeout_ms=int(sentence[1]) * 1000),
@@ -71,7 +82,7 @@ def parse(intake: Intake) -> list[Event]:
             first,
             parser="horovod",
             message=sentence[0],
-            fields=fields,
+            fields=told,
             count=len(found),
         )
         # the coordinator speaks for all

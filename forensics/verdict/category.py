@@ -33,7 +33,7 @@ _BEFORE = 400
 
 _WARNED = pattern_of(
     r"\W{0,4}(?:\([\w ]{1,40}pid=\d+[^)]{0,60}\) )?(?:WARNING|Warning:|WARN|INFO|DEBUG)(?!\w)"
-    r"|\S{1,300}\.py:\d{1,7}: \w{0,40}Warning: "
+    r"|\S{1,300}\.py:\d{1,7}: \w{0,40}Warning: |(?:\S{1,120} ){0,2}NCCL INFO "
 )
 
 

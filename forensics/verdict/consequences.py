@@ -82,7 +82,8 @@ def _fits(row: Consequence, seen: Sighting) -> bool:
         return False
     if not row.of_user and own_connection(seen):
         return False
-    if row.heading and not row.heading.search(seen.heading[:_LOOKED_AT]):
+    heading = seen.heading or str(seen.events[0].fields.get("heading", "")) if row.heading else ""
+    if row.heading and not row.heading.search(heading[:_LOOKED_AT]):
         return False
     if not _says(row, seen.type, seen.message):
         return False

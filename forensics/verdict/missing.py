@@ -5,7 +5,8 @@ rank 2, 3 "Watchdog caught collective operation timeout: … BARRIER" · rank 0 
 
 A watchdog reports minutes after its peer had gone, and the peer's words may stand in another file, or below it in a buffered one. So
 their order says little; what counts is that the rank itself reports no time-out, and that its failure is none that a broken
-connection or the end of the job explains. A kill that only its starter tells must have come before, for starters kill, too.
+connection or the end of the job explains. A kill that only its starter tells must have come before, for starters kill, too. An
+exception that names no rank and no time is the missing one's: who waits raises none.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def of_the_missing(free: Sequence[Group], culprit: Rank | None, order: Order, co
             continue
         for member in group.members[:_MOST]:
             rank = member.rank
+            if rank is None and culprit is None and member.span.source in places and _uncaught(member):
+                return group
             if rank is None or rank.number is None or rank.number in numbers:
                 continue
             if culprit is not None and culprit.number != rank.number:
@@ -45,6 +48,14 @@ def of_the_missing(free: Sequence[Group], culprit: Rank | None, order: Order, co
             if _before(member, begin, told, places, order):
                 return group
     return None
+
+
+def _uncaught(seen: Sighting) -> bool:
+    """True for an exception without a time or a name that ended a program: a rank that waits in a collective raises none by itself."""
+    if seen.kind != "python" or seen.weight < 3 or seen.time is not None or seen.stream or not seen.chain:
+        return False
+    outermost = seen.chain[-1].frames[:1]
+    return bool(outermost) and outermost[0].function in ("<module>", "_run_module_as_main")
 
 
 def _before(seen: Sighting, begin: tuple[int, float], told: float | None, places: Mapping[int, int], order: Order) -> bool:

@@ -5,7 +5,8 @@ ValueError of rank 3 · "Worker group FAILED. 2/3 attempts left; will restart wo
 "CANCELLED AT … DUE TO NODE FAILURE" after step 400 · steps 350, 351 …     -> Slurm put the job back into its queue, and it went on
 
 A failure that comes back after the last restart was not got over. Who restarts: torchrun's agent, systemd, docker, supervisord,
-Ray Train, Slurm. A node failure and a preemption end a job or put it back into the queue: only a new beginning tells which.
+Ray Train, Horovod's elastic driver, Slurm. A node failure and a preemption end a job or put it back into the queue: only a new
+beginning tells which.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _WHO = {
     "supervisord": "supervisord started the program again",
     "ray": "Ray Train started the workers again",
     "lightning": "the job was put back into Slurm's queue and started again",
+    "horovod": "Horovod's elastic driver went on with the other hosts",
     "slurm": "Slurm put the job back into its queue and started it again",
 }
 

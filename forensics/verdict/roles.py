@@ -15,6 +15,7 @@ from forensics.model.record import draft, field
 from forensics.model.source import Rank, Span
 from forensics.model.verdict import CausalRole
 from forensics.verdict.fold import Group, plain
+from forensics.verdict.incidents import came_up
 from forensics.verdict.missing import of_the_missing
 from forensics.verdict.order import Order
 from forensics.verdict.outcome import aftermath, caught, is_work
@@ -251,7 +252,7 @@ def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:
         first = group.first
         if first.kind in ("hardware", "oom_kill", "fatal_signal"):
             return group
-        if _another_attempt(first, certain[place + 1].first):
+        if _another_attempt(first, certain[place + 1].first, quotes):
             continue
         following = next((g for g in certain[place + 1 :] if g.first.span.source == first.span.source), None)
         later = aftermath(quotes, first.span, first.stream, following.first.span if following else None, steady=True)
@@ -260,10 +261,17 @@ def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:
     return certain[-1]
 
 
-def _another_attempt(first: Sighting, following: Sighting) -> bool:
-    """True where two programs ended one after the other: each traceback begins in a script of its own, and no process is named."""
-    if first.rank is not None or following.rank is not None or first.kind != "python" or following.kind != "python":
+def _another_attempt(first: Sighting, following: Sighting, quotes: Quotes) -> bool:
+    """True where two programs ended one after the other: each traceback begins in a script of its own, and no process is named, or
+    the second is of a rank of a job that was started between them."""
+    if first.rank is not None or first.kind != "python" or following.kind != "python":
         return False
+    if following.rank is not None:
+        if first.span.source != following.span.source:
+            return False
+        between = Span(first.span.source, first.span.last_line + 1, max(first.span.last_line + 1, following.span.first_line - 1))
+        if came_up(quotes.lines(between, _MOST_LINES)) is None:
+            return False
     tops = [s.chain[-1].frames[0] if s.chain and s.chain[-1].frames else None for s in (first, following)]
     if any(top is None or top.function not in ("<module>", "_run_module_as_main") for top in tops):
         return False

@@ -85,3 +85,16 @@ def test_what_a_broken_connection_or_the_end_explains_is_no_cause(told: Told, wh
 
 def test_a_rank_that_timed_out_itself_waited_too(told: Told) -> None:
     assert told(steps(1, 9) + timed_out(0, 2, 3) + raised(0, FULL)).status is Status.HUNG
+
+
+def test_a_nameless_exception_below_time_outs_is_the_missing_ranks(told: Told) -> None:
+    waits = "".join(
+        f"[rank{n}]:[E1129 20:15:34.{n}00000000 ProcessGroupNCCL.cpp:632] [Rank {n}] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600031 milliseconds before timing out.\n"
+        for n in (0, 1)
+    )
+    raised = 'Traceback (most recent call last):\n  File "/j/train.py", line 90, in {0}\n    batch = next(it)\n{1}\n'
+    assert told(waits + raised.format("<module>", "KeyError: 'input_ids'")).verdict.category is Category.USER_CODE
+    assert told(waits + raised.format("poll", "KeyError: 'input_ids'")).verdict.category is Category.HANG_OR_WATCHDOG
+    lost = "torch.distributed.DistBackendError: NCCL communicator was aborted on rank 1"
+    assert told(waits + raised.format("<module>", lost)).verdict.category is Category.HANG_OR_WATCHDOG

@@ -129,3 +129,41 @@ def test_a_fault_from_before_the_job_explains_nothing(told: Told) -> None:
     fault = "[{}] python3[99123]: segfault at 10 ip 00007f11a2b3c4d5 sp 00007ffc10203040 error 4 in libtorch_cpu.so[7f11a0000000+8000000]\n"
     assert told(DATED + missed, fault.format("Fri Feb 27 02:11:45 2026")).verdict.category is Category.USER_CODE
     assert told(DATED, fault.format("Mon Mar  2 10:20:21 2026")).verdict.category is Category.SEGFAULT
+
+
+def test_what_failed_before_the_job_was_started_is_another_programs(told: Told) -> None:
+    first = 'Traceback (most recent call last):\n  File "<stdin>", line 4, in <module>\n  File "/usr/lib/python3/os.py", line 680, in __getitem__\nKeyError: \'GPUS\'\n'
+    start = "n1: [2026-11-29 20:15:40,123] [INFO] [launch.py:162:main] WORLD INFO DICT: {'n1': [0, 1], 'n2': [0, 1]}\n"
+    rank = "".join(
+        f"n1: [rank1]: {line}\n"
+        for line in ("Traceback (most recent call last):", '  File "/j/train.py", line 3, in <module>', "    main()", "OSError: [Errno 5] Input/output error")
+    )
+    assert told(first + start + rank).primary.type == "OSError"  # type: ignore[union-attr]
+    assert told(first + rank).primary.type == "KeyError"  # type: ignore[union-attr]
+
+
+def test_packages_that_pip_left_alone_do_not_end_a_job(told: Told) -> None:
+    pip = "3: ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: '/opt/lib/h5py/__init__.py'\n"
+    ok = "".join(f"{n}: ready\n" for n in range(4))
+    raised = "".join(f"6: {line}\n" for line in ("Traceback (most recent call last):", '  File "/j/a.py", line 1, in <module>', "    import faiss", "ImportError: libx.so.1: cannot read file data"))
+    assert told(ok + pip + raised).primary.type == "ImportError"  # type: ignore[union-attr]
+    assert told(ok + pip).primary.type == "OSError"  # type: ignore[union-attr]
+
+
+def test_nccls_missing_plugin_explains_nothing(told: Told) -> None:
+    info = "n1:71:71 [0] NCCL INFO NET/Plugin : Plugin load (libnccl-net.so) returned 2 : libnccl-net.so: cannot open shared object file: No such file or directory\n"
+    raised = 'Traceback (most recent call last):\n  File "/j/a.py", line 1, in <module>\n    f()\nAssertionError: 64 heads do not fit 6 ranks\n'
+    assert told(info + raised).verdict.category is not Category.MISSING_LIBRARY
+    assert told("ImportError: libq.so.2: cannot open shared object file: No such file or directory\n").verdict.category is Category.MISSING_LIBRARY
+
+
+def _tool(pid: int, top: str) -> str:
+    lines = ("Traceback (most recent call last):", f'  File "/j/search.py", line 40, in {top}', "    return table[text]", "KeyError: 'q'")
+    return "".join(f"(AgentLoopWorker pid={pid}) {line}\n" for line in lines)
+
+
+def test_an_exception_that_a_worker_prints_and_survives_again_and_again(told: Told) -> None:
+    steps = "".join(f"(TaskRunner pid=100) step:{n} - actor/loss:0.3 - perf/throughput:812.1\n" for n in (12, 13))
+    assert told(_tool(201, "call") + steps + _tool(202, "call")).status is Status.DEGRADED
+    assert told(_tool(201, "<module>") + steps + _tool(202, "<module>")).status is Status.CRASHED
+    assert told(_tool(201, "call") + _tool(202, "call")).status is Status.CRASHED

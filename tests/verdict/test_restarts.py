@@ -89,3 +89,16 @@ def test_one_between_the_jobs_processes_is_not(told: Told) -> None:
     assert told(steps(1, 9) + pipe + FAILED).verdict.category is not Category.USER_CODE
     store = raised(RESET, "/usr/lib/python3/dist-packages/torch/distributed/rendezvous.py", "_create_store")
     assert told(steps(1, 9) + store + FAILED).verdict.category is Category.NCCL
+
+
+READ_ERROR = (
+    "[1]<stderr>:[2026-11-29 20:15:20.100000: E /b/horovod/common/operations.cc:546] Horovod background loop uncaught exception: "
+    "[/b/gloo/transport/tcp/pair.cc:566] Read error [10.0.0.9]:21925: Connection reset by peer\n"
+)
+IMAGES = "".join(f"[{n}]<stdout>:Iter #{step}: 121.1 img/sec per GPU\n" for step in (4, 5) for n in (0, 1))
+
+
+def test_horovods_elastic_driver_goes_on_without_a_host(told: Told) -> None:
+    went_on = told("step 3\n" + READ_ERROR + "WARNING:root:blacklist failing host: node-b\n" + IMAGES)
+    assert went_on.status is Status.DEGRADED
+    assert told("step 3\n" + READ_ERROR + "WARNING:root:blacklist failing host: node-b\n").status is Status.CRASHED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.model.verdict import Category, Incident, Status
+from forensics.model.verdict import CausalRole, Category, Incident, Status
 from tests.verdict.conftest import Told, primary
 
 OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU {0} has a total capacity of 79.00 GiB of which 1.20 GiB is free."
@@ -107,7 +107,7 @@ IMPORT = TGI.format(0, "ERROR", "Failed to import the tokenizer ModuleNotFoundEr
     ],
 )
 def test_what_the_next_line_does_instead_was_dealt_with(told: Told, after: str, healthy: bool) -> None:
-    incident = told(IMPORT + after + TGI.format(2, " WARN", "Invalid hostname, defaulting to 0.0.0.0"))
+    incident = told(IMPORT + after + TGI.format(2, " INFO", "Connected"))
     assert (incident.status is Status.HEALTHY) is healthy
 
 
@@ -137,6 +137,14 @@ def test_tensorrts_own_words_come_before_the_exception_made_of_them(told: Told) 
 def test_an_exit_code_that_stands_for_a_signal(told: Told, code: int, category: Category) -> None:
     text = f"q0s9n1[error]worker exited with exit code {code}\nq0s9n1[info]INFO 11-29 20:15:41 [async_llm.py:210] Added request 19.\n"
     assert told(text).verdict.category is category
+
+
+def test_an_exit_after_ctrl_c_or_sigterm_explains_nothing(told: Told) -> None:
+    ended = 'step 3\nTraceback (most recent call last):\n  File "/j/a.py", line 1, in <module>\n    f()\nKeyError: 7\n'
+    for code, role in ((143, CausalRole.CASCADE), (130, CausalRole.CASCADE), (139, CausalRole.UNKNOWN)):
+        incident = told(f"q0s9n1[error]worker exited with exit code {code}\n" + ended)
+        assert primary(incident).type == "KeyError"
+        assert [f.role for f in incident.failures if f.kind == "exit"] == [role]
 
 
 ROUTER = "[40817] /src/ggml/src/ggml-cuda/attend.cu:57{0}\n[40817] /opt/libggml-base.so.0(+0x18665) [0x7a11c0de4665]\n[40817] /opt/libggml-base.so.0(ggml_print_backtrace+0x1df) [0x7a11c0de4a3f]\n"
