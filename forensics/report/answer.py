@@ -210,7 +210,9 @@ def read(incident: Incident) -> Section | None:
         return None
     it = incident.coverage
     inputs = counted(len(incident.sources or it.sources), "input")
-    ranks = f", {counted(len(incident.ranks), 'rank')}" if incident.ranks else ""
+    seen, all_ = len(incident.ranks), incident.facts.world_size
+    of_all = f"{seen:,} of " if all_ is not None and 0 < seen < all_ else ""
+    ranks = f", {of_all}{counted(all_ if of_all and all_ else seen, 'rank')}" if seen else ""
     told = f"{counted(it.lines, 'line')} ({size(it.bytes)}) of {inputs}{ranks}"
     return Section("read", "Read", (Paragraph(told),))
 

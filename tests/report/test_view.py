@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from forensics.model import Incident, Rank, Span
+from forensics.model.record import replace
+from forensics.model.verdict import RankRow
 from forensics.report.blocks import Path, Quotes, ReproOffer, Stack, Strip, Table, Timeline
 from forensics.report.naming import Names
 from forensics.report.view import view
@@ -32,6 +34,19 @@ def test_names_of_ranks(made: dict[str, Incident]) -> None:
     assert names.ranks(ranks(*range(0, 40, 2))) == "20 ranks"
     assert names.ranks([Rank("driver"), Rank("TP0", 0)]) == "TP0, driver"
     assert names.ranks([]) == ""
+
+
+def test_ranks_that_were_seen_of_all(made: dict[str, Incident]) -> None:
+    unknown = made["unknown"]
+
+    def told(seen: int, world: int | None) -> str:
+        rows = tuple(RankRow(Rank(f"rank {n}", n), "ok", None) for n in range(seen))
+        sections = view(replace(unknown, ranks=rows, facts=replace(unknown.facts, world_size=world))).sections
+        section = next(one for one in sections if one.id == "read")
+        return section.blocks[0].text.rsplit(", ", 1)[-1]  # type: ignore[union-attr]
+
+    assert told(1, 4) == "1 of 4 ranks"
+    assert told(4, 4) == "4 ranks" and told(1, None) == "1 rank"
 
 
 def test_places(made: dict[str, Incident]) -> None:
