@@ -63,7 +63,6 @@ PARSERS: tuple[str, ...] = (
     "runtimes",
     "sanitizer",
     "xla",
-    "ascend",
     "engines",
     "lifecycle",
     "progress",

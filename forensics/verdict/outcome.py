@@ -32,6 +32,8 @@ _INSTEAD = pattern_of(r"\b[Ff]all(?:ing|s)? ?back (?:on|to)\b|\busing \S{1,60} i
 #: how often an engine says that it waits until that is a hang
 _OFTEN = 3
 _LOW = frozenset(("WARNING", "WARN"))
+#: where a program, a thread or a child process begins
+_BEGINS = frozenset(("<module>", "_run_module_as_main", "_run_code", "_bootstrap", "_bootstrap_inner", "run", "_wrap", "_main", "main"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 
@@ -179,6 +181,22 @@ def stalled_before(quotes: Quotes, span: Span) -> Span | None:
         elif line.text.strip() and not line.text.startswith("^C"):
             break
     return Span(found[0].source, found[0].number, found[0].number) if len(found) >= _OFTEN else None
+
+
+def comes_and_goes(live: Sequence[Sighting], quotes: Quotes) -> bool:
+    """True for an exception that somebody inside of the program catches and prints, again and again, while the job works on: that
+    nothing stands behind the last one yet says no more than that it was the last."""
+    if len({(m.root_type, m.span.source) for m in live}) != 1 or not all(_printed_inside(m) for m in live):
+        return False
+    places = sorted((m.span for m in live), key=lambda span: span.first_line)
+    return len(places) > 1 and aftermath(quotes, places[0], until=places[-1], steady=True).working >= 2
+
+
+def _printed_inside(seen: Sighting) -> bool:
+    """True for a traceback that does not reach down to where a program, a thread or a remote task begins."""
+    remote = "ray::" in seen.heading or (seen.type or "").startswith(("ray.exceptions.", "RayTaskError"))
+    outermost = seen.chain[-1].frames[:1] if seen.kind == "python" and seen.chain and not remote else ()
+    return bool(outermost) and outermost[0].function not in _BEGINS
 
 
 def caught(seen: Sighting, quotes: Quotes) -> bool:

@@ -25,6 +25,7 @@ from forensics.verdict.order import Order
 from forensics.verdict.outcome import (
     aftermath,
     caught,
+    comes_and_goes,
     finished_before,
     is_work,
     orderly_end,
@@ -60,9 +61,6 @@ _MOST_SIGHTINGS = 4_000
 #: last lines that are asked whether the job was at work
 _MOST_WORK = 5_000
 
-
-#: where a program, a thread or a child process begins
-_BEGINS = frozenset(("<module>", "_run_module_as_main", "_run_code", "_bootstrap", "_bootstrap_inner", "run", "_wrap", "_main", "main"))
 
 _IDLE = " Nothing shows that the job was at work either."
 
@@ -231,22 +229,7 @@ def _survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Sta
         return None if not went_on else Status.DEGRADED if any(m.kind == "hardware" for m in live) else Status.HEALTHY
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         return None
-    return Status.DEGRADED if later.went_on or _comes_and_goes(live, quotes) else None
-
-
-def _comes_and_goes(live: Sequence[Sighting], quotes: Quotes) -> bool:
-    """True for an exception that somebody inside of the program catches and prints, again and again, while the job works on: that
-    nothing stands behind the last one yet says no more than that it was the last."""
-    if len({(m.root_type, m.span.source) for m in live}) != 1 or not all(_printed_inside(m) for m in live):
-        return False
-    places = sorted((m.span for m in live), key=lambda span: span.first_line)
-    return len(places) > 1 and aftermath(quotes, places[0], until=places[-1], steady=True).working >= 2
-
-
-def _printed_inside(seen: Sighting) -> bool:
-    """True for a traceback that does not reach down to where a program, a thread or a remote task begins."""
-    outermost = seen.chain[-1].frames[:1] if seen.kind == "python" and seen.chain and not (seen.type or "").startswith(_REMOTE) else ()
-    return bool(outermost) and outermost[0].function not in _BEGINS and "ray::" not in seen.heading
+    return Status.DEGRADED if later.went_on or comes_and_goes(live, quotes) else None
 
 
 def _earliest(members: Sequence[Sighting], source: int) -> Span:

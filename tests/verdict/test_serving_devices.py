@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.model.verdict import CausalRole, Category, Incident, Status
+from forensics.model.verdict import Category, CausalRole, Incident, Status
 from tests.verdict.conftest import Told, primary
 
 OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU {0} has a total capacity of 79.00 GiB of which 1.20 GiB is free."

@@ -135,3 +135,11 @@ def test_where_a_signature_proves_a_failure_nothing_is_called_healthy(told: Told
 )
 def test_what_shows_that_it_was_none_is_heard(told: Told, log: str) -> None:
     assert told(log).status is Status.HEALTHY
+
+
+def test_what_an_npu_reports_outside_of_any_exception(told: Told) -> None:
+    late = "EE1002: 2026-11-29-20:15:45.041.231 Stream synchronize timeout. rtStreamSynchronize execute failed, reason=[{0}]\n"
+    assert told(late.format("stream sync timeout")).verdict.category is Category.HANG_OR_WATCHDOG
+    assert told(late.format("the model stream execute failed")).verdict.category is not Category.HANG_OR_WATCHDOG
+    assert told("EI0006: [PID: 71] Getting socket times out. Reason: Remote Rank did not send the data in time.\n").status is Status.HUNG
+    assert told(late.format("stream sync timeout") + "step 120 loss 2.31\nstep 121 loss 2.30\n").status is not Status.HUNG
