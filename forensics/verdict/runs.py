@@ -48,23 +48,15 @@ from forensics.verdict.unreported import of_hang
 _UNKNOWN = Judgement(Category.UNKNOWN, Confidence.UNKNOWN)
 #: categories whose loudest rank is a victim: only a culprit is named
 _WAITED = frozenset((Category.HANG_OR_WATCHDOG,))
-
-
 #: kinds of failure that a process does not survive
 _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
-
-
 #: lines of a server at work that may be answers to health checks
 _CHECKS = 20
 #: error reports of a run that are compared with each other
 _MOST_SIGHTINGS = 4_000
 #: last lines that are asked whether the job was at work
 _MOST_WORK = 5_000
-
-
 _IDLE = " Nothing shows that the job was at work either."
-
-
 #: what Ray raises in the process that asked for a task
 _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
 
