@@ -18,8 +18,6 @@ from forensics.ingest.wants import Heads
 LONG, _DEEP = 300, 160
 #: a hit less deep, or in a shorter line, is never quoted: a logged request begins with its prefix and its name, and ends in its parameters
 SHALLOW, SHORT = 48, 200
-#: what severe lines say is never a request
-_SEVERE = (b"ERROR", b"CRITICAL", b"FATAL", b"EXCEPTION")
 #: of the hits of one line so many are looked at, the last ones
 _LOOKED_AT = 8
 #: bytes that may follow a literal which ends its line
@@ -45,18 +43,20 @@ def is_quoted(
 def asked_at(line: bytes | bytearray, start: int, stop: int) -> int:
     """Where the text of a user or a model begins in line[start:stop]; -1 where none does, or where the line complains itself."""
     find = line.find
-    for literal in _requests():
+    for literal, size in _requests():
         at = find(literal, start, stop)
         if at >= 0:
             before = bytes(line[start:at]).upper()
-            return -1 if any(word in before for word in _SEVERE) else at + len(literal)
+            complains = b"ERROR" in before or b"CRITICAL" in before or b"FATAL" in before or b"EXCEPTION" in before
+            return -1 if complains else at + size
     return -1
 
 
 @lru_cache(maxsize=1)
-def _requests() -> tuple[bytes, ...]:
-    """What engines write before a text that is not their own (signatures/dialects/requests.toml)."""
-    return tuple(row["literal"].encode() for _, content in data.folder("dialects") for row in content.get("request", ()))
+def _requests() -> tuple[tuple[bytes, int], ...]:
+    """What engines write before a text that is not their own (signatures/dialects/requests.toml), with its size."""
+    literals = [row["literal"].encode() for _, content in data.folder("dialects") for row in content.get("request", ())]
+    return tuple((literal, len(literal)) for literal in literals)
 
 
 def ends_line(sought: Heads, buf: bytearray, base: int, stop: int, hits: list[tuple[int, int]], index: int) -> bool:

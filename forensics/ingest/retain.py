@@ -103,12 +103,14 @@ class Retainer:
                 stop = cut
             size = stop - start
             if size > SHORT and position - start > SHALLOW and is_quoted(sought, buf, base, start, stop, hits, index):
-                text = b"quoted: " + sought.heads[which]  # amid a long text (a request, a dump)
-                template = quoted.get(which) or quoted.setdefault(which, hash(text))
+                template = quoted.get(which, 0)  # amid a long text (a request, a dump)
                 seen = counts.get(template, 0) + 1
                 if seen > COPIES:
                     counts[template] = seen
                     continue
+                text = b"quoted: " + sought.heads[which]
+                template = quoted[which] = hash(text)
+                seen = counts.get(template, 0) + 1
             else:
                 text = bytes(buf[start:stop] if size < COMPARED else buf[start : start + COMPARED])
                 template = hash(text.translate(None, DIGITS))

@@ -262,7 +262,13 @@ def _work() -> re.Pattern[str]:
 
 def is_work_text(text: str) -> bool:
     """True for a line that shows a job at work."""
-    return _work().search(text[:_TOLD_IN]) is not None
+    return _works(text[:_TOLD_IN])
+
+
+@lru_cache(maxsize=4_096)
+def _works(text: str) -> bool:
+    """What follows a failure is asked for again and again."""
+    return _work().search(text) is not None
 
 
 def _own_span(event: Event) -> Span:
