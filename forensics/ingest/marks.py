@@ -18,6 +18,12 @@ from forensics.model.source import LogLine
 _BLOCK = 1 << 20
 
 
+def _asked(line: bytes) -> int:
+    """Where in a line a request's text begins, -1 where none does; a JSON line may tell of the error behind it."""
+    is_error = line.startswith(b"{") and b'"error"' in line.lower()
+    return -1 if is_error else asked_at(line, 0, len(line))
+
+
 def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
     """Literal -> ascending indices of the lines whose raw text holds it, in words of the writer's own. Literals without a line are
     left out."""
@@ -45,7 +51,7 @@ def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
                 if end - starts[place] > SHALLOW:
                     begins = asked.get(place)
                     if begins is None:
-                        begins = asked[place] = asked_at(parts[place], 0, len(parts[place]))
+                        begins = asked[place] = _asked(parts[place])
                     if 0 <= begins < end - starts[place]:
                         continue
                 for literal, is_all in meaning[which]:

@@ -73,6 +73,12 @@ def test_what_a_request_quotes_is_no_mark(row: dict[str, Any]) -> None:
         assert marks_of([LogLine(0, 1, line, line)], WANTS)
 
 
+def test_a_json_line_may_tell_of_its_error_behind_the_request() -> None:
+    line = '{"request": {"model": "m", "prompt": "hello"}, "level": "error", "detail": "CUDA error: an illegal memory access was encountered"}'
+    assert b"CUDA error" in marks_of([LogLine(0, 1, line, line)], WANTS)
+    assert b"CUDA error" not in marks_of([LogLine(0, 1, line.replace("error\"", "info\""), line.replace("error\"", "info\""))], WANTS)
+
+
 ASKED = "time=2026-11-29T20:15:{n:02d}.000Z level=DEBUG source=routes.go:1500 msg=\"chat request\" images=0 prompt=\"what is it: {text}\"\n"
 FAILURES = (
     "Out of memory: Killed process 4711 (python) total-vm:1kB, anon-rss:1kB",
