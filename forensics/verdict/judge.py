@@ -26,6 +26,7 @@ from forensics.model.verdict import (
     Status,
 )
 from forensics.verdict import explain, hardware
+from forensics.verdict.analysis import Analysis, came_back, choose
 from forensics.verdict.describe import describe
 from forensics.verdict.incidents import split
 from forensics.verdict.launcher import with_launchers_word
@@ -33,7 +34,7 @@ from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
-from forensics.verdict.runs import Analysis, analyse, came_back, choose
+from forensics.verdict.runs import analyse
 from forensics.verdict.watchdogs import with_quiet_rank
 
 _MOST_FAILURES = 200

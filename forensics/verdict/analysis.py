@@ -1,0 +1,84 @@
+"""What one run of the job came to, and which of several runs is the verdict. In: analyses in order; out: one of them. Sample:
+
+    choose([run 1 crashed (out of memory), run 2 crashed (out of memory again)], None) -> run 1: run 2 repeats it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forensics.model.record import draft, field
+from forensics.model.source import Evidence, Rank
+from forensics.model.verdict import Category, Finding, OtherIncident, Status, Verdict
+from forensics.verdict.category import Judgement
+from forensics.verdict.hang import Hang
+from forensics.verdict.incidents import Run
+from forensics.verdict.outcome import aftermath
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.roles import Cast
+
+
+@draft
+class Analysis:
+    """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed;
+    alike: the tasks that failed in the same way, by srun's word alone; doubt: what is said of a run in which no failure was seen and
+    a line that may be one."""
+
+    run: Run
+    cast: Cast
+    failed: bool
+    status: Status
+    judgement: Judgement
+    hang: Hang | None = None
+    owner: Rank | None = None
+    rank: Rank | None = None
+    same: tuple[Rank, ...] = ()
+    alike: tuple[Rank, ...] = ()
+    exits: tuple[int, ...] = ()
+    findings: Sequence[Finding] = ()
+    handled: tuple[OtherIncident, ...] = ()
+    healthy_why: str = "No failure stands in the log."
+    healthy_evidence: tuple[Evidence, ...] = ()
+    doubt: Verdict | None = None
+    nobody: Cast = field(default_factory=lambda: Cast([], None))
+
+
+def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
+    """The run that is the verdict: the last that failed, unless it repeats or follows from an earlier one; of those
+    that did not fail the last in doubt."""
+    if incident is not None and 1 <= incident <= len(analyses):
+        return analyses[incident - 1]
+    failed = [a for a in analyses if a.failed]
+    if not failed:
+        return next((a for a in reversed(analyses) if a.doubt is not None), analyses[-1])
+    last = failed[-1]
+    for earlier in failed[:-1]:
+        if _repeats(last, earlier):
+            if earlier.status is Status.DEGRADED:  # it came back, and the job ended of it
+                earlier.status = last.status
+            return earlier
+    return last
+
+
+def came_back(chosen: Analysis, analyses: Sequence[Analysis], quotes: Quotes) -> bool:
+    """True where the job was started again after the run that is the verdict, and went well from then on."""
+    if not chosen.failed or chosen.status not in (Status.CRASHED, Status.HUNG):
+        return False
+    later = analyses[[one is chosen for one in analyses].index(True) + 1 :]
+    begin = later[-1].run.begin if later else None
+    return begin is not None and not any(one.failed for one in later) and aftermath(quotes, begin).went_on
+
+
+def _repeats(last: Analysis, earlier: Analysis) -> bool:
+    one, other = last.cast.primary, earlier.cast.primary
+    if one is None or other is None:
+        return False
+    if one.fingerprint == other.fingerprint:
+        return True
+    follows = last.judgement.category in (Category.NCCL, Category.CONFIG_ERROR) and "in use" in " ".join(
+        one.first.texts
+    )
+    return follows or (
+        last.judgement.category is earlier.judgement.category is not Category.UNKNOWN
+        and one.first.root_type == other.first.root_type
+    )

@@ -1,0 +1,110 @@
+"""Whether a job got over what went wrong. In: a run's primary failure and its cast; out: a status, or None where the job ended. Samples:
+
+    an exception that was caught, then "step 41", "step 42"            -> HEALTHY
+    a request that failed with a 500, then twenty that did not          -> DEGRADED
+    a worker that was seen dead, then nothing but health checks         -> None
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forensics.ingest.intake import Intake
+from forensics.model.event import ProcessExit
+from forensics.model.source import Span
+from forensics.model.verdict import CausalRole, Status
+from forensics.verdict.fold import Group
+from forensics.verdict.incidents import came_up
+from forensics.verdict.outcome import (
+    aftermath,
+    caught,
+    comes_and_goes,
+    finished_before,
+    orderly_end,
+    store_left_first,
+    worked_before,
+)
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.roles import ENGINE_GONE, Cast
+from forensics.verdict.sighting import Sighting
+
+#: kinds of failure that a process does not survive
+_FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
+#: lines of a server at work that may be answers to health checks
+_CHECKS = 20
+#: what Ray raises in the process that asked for a task
+_REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
+
+
+def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:
+    """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
+    members = [m for g in cast.groups for m in g.members]
+    if any(m.kind == "exit" and m.weight and _bad_exit(m) and m.role is None and not _of_another(m, quotes) for m in members):
+        return None
+    if store_left_first(members, quotes):
+        return Status.HEALTHY
+    serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
+    live = [m for m in serious if not caught(m, quotes)]
+    last = max(serious, key=lambda m: m.span.last_line)
+    later = aftermath(quotes, last.span, last.stream, steady=True)
+    if _asked_to_stop(primary) and orderly_end(intake) is not None:
+        return Status.HEALTHY
+    if any(
+        m.outside and not m.conditional and m.role is CausalRole.CASCADE and (m in primary.members or m.rule in ENGINE_GONE)
+        for m in members
+    ):
+        # A process that was seen dead is dead, at whatever level it was told; health checks are answered all the same.
+        return Status.DEGRADED if later.working > _CHECKS else None
+    if not later.working and _only_leaving(members) and finished_before(quotes, earliest(members, last.span.source)):
+        return Status.HEALTHY
+    if not live:
+        return Status.HEALTHY if later.working or later.ended or later.calm else None
+    if all(m.weight <= 2 and not m.typed for m in live):
+        # A program that ends in order after an error has ended because of it, unless it had been at work before.
+        ended = later.ended and worked_before(quotes, primary.first.span)
+        went_on = later.working or ended or later.calm >= 3
+        # what the driver says of a device stays true of it, though the job went on
+        return None if not went_on else Status.DEGRADED if any(m.kind == "hardware" for m in live) else Status.HEALTHY
+    if any(m.kind in _FATAL or _driver_ended(m) for m in live):
+        return None
+    return Status.DEGRADED if later.went_on or comes_and_goes(live, quotes) else None
+
+
+def earliest(members: Sequence[Sighting], source: int) -> Span:
+    """Where the first of them stands in a source that has at least one."""
+    return min((m.span for m in members if m.span.source == source), key=lambda span: span.first_line)
+
+
+def _only_leaving(members: Sequence[Sighting]) -> bool:
+    """True where nothing more was seen than how processes take themselves apart: destructors, broken pipes to those gone before."""
+    return all(m.role is CausalRole.TEARDOWN or (m.role is CausalRole.CASCADE and m.weight <= 2 and not m.typed) for m in members)
+
+
+def _driver_ended(seen: Sighting) -> bool:
+    """True for an exception that went through the whole of a Ray driver: what its actors print afterwards was on its way."""
+    chains = [e.chain for e in seen.events if e.chain is not None and not e.chain.handled and "pid=" not in e.stream]
+    remote = [chain.last for chain in chains if chain.last.type and chain.last.type.startswith(_REMOTE)]
+    return any(frame.function == "<module>" for raised in remote for frame in raised.frames[:4])
+
+
+def _asked_to_stop(primary: Group) -> bool:
+    """True for the exception or signal with which a person or a launcher asks a process to stop."""
+    name = (primary.first.type or "").rsplit(".", 1)[-1]
+    return name in ("KeyboardInterrupt", "CancelledError", "SIGINT", "SIGTERM", "SystemExit")
+
+
+def _of_another(seen: Sighting, quotes: Quotes) -> bool:
+    """True for an end that only a shell tells, of nobody knows which process, while the job worked on without beginning anew."""
+    if seen.events[0].fields.get("by") != "shell" or seen.rank is not None:
+        return False
+    return aftermath(quotes, seen.span, steady=True).working > _CHECKS and came_up(quotes.after(seen.span)) is None
+
+
+def interrupted(primary: Group) -> bool:
+    """True for a Ctrl-C."""
+    return (primary.first.type or "").rsplit(".", 1)[-1] in ("KeyboardInterrupt", "SIGINT")
+
+
+def _bad_exit(sighting: Sighting) -> bool:
+    exit_ = sighting.events[0].fields.get("exit")
+    return not (isinstance(exit_, ProcessExit) and exit_.code == 0)
