@@ -15,6 +15,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine, Span
 from forensics.parse.quotation import waits_for
 from forensics.verdict.quotes import Quotes
+from forensics.verdict.samples import holds
 from forensics.verdict.sighting import Sighting
 
 #: the rules: for certain, and where the log does not show the end of what was quoted
@@ -34,6 +35,8 @@ _SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL"))
 def quoted(seen: Sighting, quotes: Quotes) -> str:
     """The rule by which the words are not the job's own, "" where they are."""
     lines = quotes.lines(seen.span, 1)
+    if lines and (inside := holds(lines[0], seen.span, quotes)) is not False:
+        return SURE if inside else PERHAPS
     if lines and (rule := _inside_a_request(lines[0], seen.span, quotes)):
         return rule
     if not lines or seen.kind == "exit":
