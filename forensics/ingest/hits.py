@@ -9,9 +9,7 @@ A hit is the end of a head (`heads.py`); the literals that go on behind it are c
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from forensics import data
+from forensics.ingest.asked import asked_in
 from forensics.ingest.wants import Heads
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
@@ -35,28 +33,10 @@ def is_quoted(
     hits: (end offset counted from base, head), ascending; index: the line's first one.
     """
     depth = base + hits[index][0] - start
-    if asked_at(buf, start, start + depth) >= 0:
+    asked = asked_in(buf, start, start + depth)
+    if asked and asked[-1][1] == start + depth:
         return True
     return depth > _DEEP and stop - start > LONG and not ends_line(sought, buf, base, stop, hits, index)
-
-
-def asked_at(line: bytes | bytearray, start: int, stop: int) -> int:
-    """Where the text of a user or a model begins in line[start:stop]; -1 where none does, or where the line complains itself."""
-    find = line.find
-    for literal, size in _requests():
-        at = find(literal, start, stop)
-        if at >= 0:
-            before = bytes(line[start:at]).upper()
-            complains = b"ERROR" in before or b"CRITICAL" in before or b"FATAL" in before or b"EXCEPTION" in before
-            return -1 if complains else at + size
-    return -1
-
-
-@lru_cache(maxsize=1)
-def _requests() -> tuple[tuple[bytes, int], ...]:
-    """What engines write before a text that is not their own (signatures/dialects/requests.toml), with its size."""
-    literals = [row["literal"].encode() for _, content in data.folder("dialects") for row in content.get("request", ())]
-    return tuple((literal, len(literal)) for literal in literals)
 
 
 def ends_line(sought: Heads, buf: bytearray, base: int, stop: int, hits: list[tuple[int, int]], index: int) -> bool:

@@ -2,7 +2,7 @@
 
 marks_of([LogLine(… raw="x CUDA error: y")], Wants([Anchor(b"CUDA error")])) -> {b"CUDA error": [0]}
 
-What a logged request quotes is no mark: `Received request cmpl-7: prompt: 'what is a CUDA error'` is nobody's error (`hits.py`).
+What a logged request quotes is no mark: `Received request cmpl-7: prompt: 'what is a CUDA error'` is nobody's error (`asked.py`).
 """
 
 from __future__ import annotations
@@ -10,18 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from forensics.ingest.hits import SHALLOW, asked_at
+from forensics.ingest.asked import asked_in
+from forensics.ingest.hits import SHALLOW
 from forensics.ingest.wants import Wants
 from forensics.model.source import LogLine
 
 #: lines are joined and searched in blocks of about this size
 _BLOCK = 1 << 20
-
-
-def _asked(line: bytes) -> int:
-    """Where in a line a request's text begins, -1 where none does; a JSON line may tell of the error behind it."""
-    is_error = line.startswith(b"{") and b'"error"' in line.lower()
-    return -1 if is_error else asked_at(line, 0, len(line))
 
 
 def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
@@ -45,14 +40,14 @@ def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
         parts.append(encoded)
         size += len(encoded) + 1
         if size >= _BLOCK or index == last:
-            asked: dict[int, int] = {}  # line -> where in it a request's text begins
+            asked: dict[int, list[tuple[int, int]]] = {}  # line -> where in it texts of requests stand
             for end, which in search.scan(b"\n".join(parts)):
                 place = bisect_right(starts, end - 1) - 1
                 if end - starts[place] > SHALLOW:
-                    begins = asked.get(place)
-                    if begins is None:
-                        begins = asked[place] = _asked(parts[place])
-                    if 0 <= begins < end - starts[place]:
+                    texts = asked.get(place)
+                    if texts is None:
+                        texts = asked[place] = asked_in(parts[place], 0, len(parts[place]))
+                    if texts and any(begin < end - starts[place] <= behind for begin, behind in texts):
                         continue
                 for literal, is_all in meaning[which]:
                     if is_all or literal in parts[place]:

@@ -121,8 +121,10 @@ class Matcher:
     def _is_quoted(self, one: Signature, subject: Subject) -> bool:
         """True where the text stands only in lines that show what a user of the service wrote."""
         wanted = (*one.literals, *one.any_literals)
-        places = [(line.raw, line.raw.find(w)) for line in self.subjects.lines_of(subject.span)[-200:] for w in wanted]
-        places = [(raw, at) for raw, at in places if at >= 0]
+        places = [
+            (line.raw, line.raw.find(w)) for line in self.subjects.lines_of(subject.span)[-200:] for w in wanted if w in line.raw
+        ]
+        places += [(raw, last) for raw, first in places for w in wanted if (last := raw.rfind(w)) > first]
         return bool(places) and all(quotes_a_user(raw, at) for raw, at in places)
 
     def _surroundings_fit(self, one: Signature, subject: Subject) -> bool:

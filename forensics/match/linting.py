@@ -18,7 +18,7 @@ from forensics.match.explain import explain_line
 from forensics.match.load import entries_of, read_entries
 from forensics.match.schema import Problem, entry_line, line_of
 from forensics.match.signature import Signature
-from forensics.match.subject import quotes_a_user
+from forensics.match.subject import shows_a_user
 from forensics.match.template import fill
 from forensics.match.trial import facts_from, from_entry, try_text
 
@@ -152,7 +152,7 @@ def healthy_prompts() -> str:
     here = os.path.join(os.path.dirname(data.base()), "tests", "fixtures", "healthy_prompts.txt")
     try:
         with open(here, encoding="utf-8") as file:
-            return "".join(line for line in file if not quotes_a_user(line, len(line))).lower()
+            return "".join(line for line in file if not shows_a_user(line)).lower()
     except OSError:
         return ""
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from forensics.ingest.asked import closing
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
@@ -24,9 +25,12 @@ from forensics.model.stack import Frame
 RAISED = r"(?:[\w.]{1,80}\.)?[A-Z]\w{2,60}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Fault)\b"
 #: the text after these was written by a user of the service, not by the program (request logs, JSON bodies)
 _QUOTES_A_USER = (
-    r"""Received request [^:]{1,80}: prompt: |GenerateReqInput\(|Receive: obj=|Finish: obj="""
-    r"""|["'](?:prompt|messages|content|text|input)["']\s*:\s*|\b(?:prompt|text|output|completion)\s?[=:]\s*["']|user: """
+    r"""Received request [^:]{1,80}: prompt: |(?:GenerateReqInput|(?:Receive|Finish): obj=\w{0,60})\(|, out=\{"""
+    r"""|["'](?:prompt|messages|content|text|input)["']\s*:\s*|\b(?:prompt|text|output|completion|query|question)\s?[=:]\s*["']|user: """
+    r"""|\b(?:instruction|user_input|asked)\s?[=:]\s*["']"""
 )
+#: what a quotation begins with, of which the end is looked for
+_OPENING = (b"'", b'"', b"(", b"[", b"{")
 #: the joined text of lines uses a separator that no line holds
 _LINE_END = "\n"
 _TEXT_END = "\x00"
@@ -193,9 +197,30 @@ def frames_of(event: Event) -> Iterable[Frame]:
         yield from stack.frames
 
 
+def shows_a_user(text: str) -> bool:
+    """True for a line that holds a logged prompt or request body."""
+    return pattern_of(_QUOTES_A_USER).search(text) is not None
+
+
 def quotes_a_user(text: str, at: int) -> bool:
-    """True where what stands at a position was probably written by a user of the service: a logged prompt or request body."""
-    return pattern_of(_QUOTES_A_USER).search(text[:at]) is not None
+    """True where what stands at a position was probably written by a user of the service: a logged prompt or request body that is open
+    there."""
+    before = b""
+    end = 0
+    for found in pattern_of(_QUOTES_A_USER).finditer(text, 0, at):
+        before = before or text[:at].encode("latin-1", "replace")  # a byte a character
+        begin = found.end()
+        if begin <= end:
+            continue
+        opener = before[begin - 1 : begin]
+        if opener not in _OPENING:  # what it opens follows
+            begin, opener = begin + 1, before[begin : begin + 1]
+        if not opener or opener not in _OPENING:
+            return True
+        end = closing(before, begin, len(before))
+        if end >= len(before):
+            return True
+    return False
 
 
 def _is_frame(text: str) -> bool:

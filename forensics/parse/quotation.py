@@ -25,19 +25,13 @@ _ASKED = Pattern(
 _BRACKETS = {"[": "]", "{": "}"}
 
 
-def is_asked(text: str) -> bool:
-    """True where a log line quotes what a user asked a model, or what it answered: what stands there happened elsewhere."""
-    return bool(_ASKED.search(text[:LOOK]))
-
-
 def waits_for(lines: Iterable[str]) -> str:
     """The quote (or bracket) that is missing behind the last of the lines, "" where none is. lines: the record's own first."""
     waits, depth = "", 0
     for place, line in enumerate(lines):
         text = line[:LOOK]
         if not place:
-            waits = _opened(text)
-            depth = _depth(text)
+            waits, depth = _opened(text)
         elif waits in _BRACKETS:
             depth += _depth(text)
             waits = waits if depth > 0 else ""
@@ -48,19 +42,19 @@ def waits_for(lines: Iterable[str]) -> str:
     return waits
 
 
-def _opened(text: str) -> str:
-    """What a record's first line opens and does not close: a quote before the brackets around it."""
-    bracket, at = "", 0
+def _opened(text: str) -> tuple[str, int]:
+    """What a record's first line opens and does not close: a quote before the brackets around it; of a bracket how many are open."""
+    bracket, depth, at = "", 0, 0
     for match in _ASKED.finditer(text):
         if match.start() < at:
             continue
-        if match[1] in _BRACKETS:
+        if match[1] not in _BRACKETS:
+            at = _closing(text, match[1], match.end())
+            if at < 0:
+                return str(match[1]), 0
+        elif not bracket and (depth := _depth(text[match.end() - 1 :])) > 0:
             bracket = match[1]
-            continue
-        at = _closing(text, match[1], match.end())
-        if at < 0:
-            return str(match[1])
-    return bracket if bracket and _depth(text) > 0 else ""
+    return bracket, depth
 
 
 def _closing(text: str, quote: str, start: int) -> int:
@@ -79,7 +73,7 @@ def _closing(text: str, quote: str, start: int) -> int:
 
 
 #: what stands behind the end of a quotation: the record's next field, its closing brackets, nothing
-_GOES_ON = Pattern(r"\s{0,4}(?:, ?['\"]?\w{1,40}['\"]? ?[=:]|[)\]}]{1,8}|\\?n?$)")
+_GOES_ON = Pattern(r"\s{0,4}(?:, ?['\"]?\w{1,40}['\"]? ?[=:]|[)\]}]{1,8}|\\?n?$)| \w{1,40}=")
 
 
 def _depth(text: str) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forensics.ingest.asked import closing
 from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine, Span
 from forensics.parse.quotation import waits_for
@@ -23,9 +24,14 @@ SURE, PERHAPS = "quoted", "perhaps-quoted"
 QUOTED = (SURE, PERHAPS)
 #: request bodies and prompts that engines log, in their own words
 _QUOTES = Pattern(
-    r"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|\bprompt: ["']|<\|im_start\||\[INST\]|<\|user\|>"""
-    r"""|\w*Req(?:uest)?Input\(|<\|start_header_id\|>|<start_of_turn>|\bReceived request\b"""
+    rb"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|<\|im_start\||\[INST\]|<\|user\|>"""
+    rb"""|\b(?:prompt|query|question|instruction|user_input|asked)\s?[=:]\s?["']|<\|start_header_id\|>|<start_of_turn>"""
+    rb"""|\w*Req(?:uest)?Input\(|\bReceived request\b"""
 )
+_OPENING = b"'\"[{("
+_COMPLAINS = Pattern(rb"(?i)error|exception|fail|fault|abort|crash|killed|timed out|timeout|out of memory|\bdied\b|assert")
+#: bytes of a line that are looked at, quotations in it, bytes of a failure's words and fewest of them
+_LOOKED_AT, _MOST, _WORDS, _FEWEST = 20_000, 16, 40, 6
 #: lines of a pasted text that are looked through, above a failure in it and below
 _PASTED, _BELOW = 60, 200
 _HEADER = "Traceback (most recent call last)"
@@ -41,7 +47,7 @@ def quoted(seen: Sighting, quotes: Quotes) -> str:
         return rule
     if not lines or seen.kind == "exit":
         return ""
-    if seen.span.first_line == seen.span.last_line and _QUOTES.search(lines[0].raw[:20_000]):
+    if seen.span.first_line == seen.span.last_line and _is_inside(seen, lines[0]):
         return SURE
     if lines[0].level not in ("INFO", "DEBUG") or seen.span.first_line != seen.span.last_line:
         return ""
@@ -49,6 +55,50 @@ def quoted(seen: Sighting, quotes: Quotes) -> str:
     start = lines[0].text.lstrip()[:200]
     own = [said for said in (seen.type, seen.message.split("\n", 1)[0][:60]) if said]
     return "" if any(start.startswith(said) for said in own) else SURE
+
+
+def _is_inside(seen: Sighting, line: LogLine) -> bool:
+    """Whether a line that quotes a request tells of the failure there only. Where its words are not found, or are all of the line, it does
+    if the line complains of nothing outside of the quotations."""
+    raw = line.raw[:_LOOKED_AT].encode("latin-1", "replace")
+    quotes = _texts_in(raw, line.level in _SEVERE)
+    if not quotes:
+        return False
+    for said in (seen.message, seen.root_message, seen.type or ""):
+        words = said.encode("latin-1", "replace").partition(b"\n")[0].partition(b'"')[0].strip()
+        places = _places(words[:_WORDS], raw)
+        own = [place for place in places if not any(begin <= place < end for begin, end in quotes)]
+        if places and not own:
+            return True
+        if any(not any(place < begin < place + len(said) for begin, _ in quotes) for place in own):
+            return False
+    kept = [begin for begin, _ in quotes]
+    rest = b"".join(raw[end:begin] for end, begin in zip([0, *(end for _, end in quotes)], [*kept, len(raw)], strict=True))
+    return _COMPLAINS.search(rest) is None
+
+
+def _texts_in(raw: bytes, severe: bool) -> list[tuple[int, int]]:
+    """(begin, end) of what a line quotes of a request; severe: a line that complains quotes no further than the quotation reaches."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while len(found) < _MOST and (opened := _QUOTES.search(raw, at)) is not None:
+        begin = at = opened.end()
+        if raw[begin - 1] in _OPENING:
+            at = closing(raw, begin, len(raw))
+        elif not severe:
+            at = len(raw)
+        found.append((begin, at))
+    return found
+
+
+def _places(words: bytes, raw: bytes) -> list[int]:
+    """Where the words of a failure stand in a line."""
+    places: list[int] = []
+    at = raw.find(words) if len(words) >= _FEWEST else -1
+    while at >= 0 and len(places) < _MOST:
+        places.append(at)
+        at = raw.find(words, at + 1)
+    return places
 
 
 def _inside_a_request(line: LogLine, span: Span, quotes: Quotes) -> str:
@@ -68,7 +118,7 @@ def _inside_a_request(line: LogLine, span: Span, quotes: Quotes) -> str:
             return ""
         if rule := _by_end([one.text for one in above[place:]], span, quotes):
             return rule
-        return SURE if opened > 0 and _QUOTES.search(other.raw[:20_000]) is not None else ""
+        return SURE if opened > 0 and _QUOTES.search(other.raw[:_LOOKED_AT].encode("latin-1", "replace")) is not None else ""
     return ""
 
 

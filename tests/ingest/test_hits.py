@@ -8,6 +8,7 @@ import pytest
 
 from forensics import analyze, data
 from forensics.ingest import Anchor, ReadOptions, read
+from forensics.ingest.asked import asked_in
 from forensics.ingest.hits import SHALLOW, is_quoted
 from forensics.ingest.marks import marks_of
 from forensics.ingest.wants import Wants
@@ -73,10 +74,34 @@ def test_what_a_request_quotes_is_no_mark(row: dict[str, Any]) -> None:
         assert marks_of([LogLine(0, 1, line, line)], WANTS)
 
 
-def test_a_json_line_may_tell_of_its_error_behind_the_request() -> None:
-    line = '{"request": {"model": "m", "prompt": "hello"}, "level": "error", "detail": "CUDA error: an illegal memory access was encountered"}'
-    assert b"CUDA error" in marks_of([LogLine(0, 1, line, line)], WANTS)
-    assert b"CUDA error" not in marks_of([LogLine(0, 1, line.replace("error\"", "info\""), line.replace("error\"", "info\""))], WANTS)
+#: lines that show a whole request and then tell of a failure of their own
+BEHIND = (
+    '{"request": {"model": "m", "prompt": "hello"}, "level": "error", "detail": "FAILED"}',
+    '{"model":"an-instructed-one-of-70b-parameters","prompt":"hello","messages":[{"role":"user","content":"why?"},{"role":"assistant","content":"so: {"}],"detail":"FAILED"}',
+    '{"request": {"role": "user", "content": "hello"}, "level": "warning", "detail": "FAILED"}',
+    "WARNING 11-29 20:15:20 [serving.py:43] Request cmpl-71 (prompt: 'what\\'s new, and don't ask', params: SamplingParams(n=1)): FAILED",
+    '2026-11-29 20:15:20 worker 7: it was at generate(prompt="is that so?", max_tokens=16): FAILED',
+    "[2026-11-29 20:15:20 TP0] failed at obj=GenerateReqInput(rid='9f0c', text='a :) b', sampling_params={'n': 1}): FAILED",
+    'time=2026-11-29T20:15:20.000Z level=WARN source=routes.go:1500 msg="chat request" prompt="say \\"hi\\"" err="FAILED"',
+    "2026-11-29 20:15:20 worker: {'messages': [{'role': 'user', 'content': 'hello'}]} ended with FAILED",
+)
+
+
+@pytest.mark.parametrize("line", BEHIND, ids=range(len(BEHIND)))
+def test_what_stands_behind_a_whole_request_is_the_writers_own(line: str) -> None:
+    own = line.replace("FAILED", "CUDA error: an illegal memory access was encountered")
+    assert b"CUDA error" in marks_of([LogLine(0, 1, own, own)], WANTS)
+    assert not _is_quoted(own)
+    assert analyze([(own + "\n").encode()]).status is not Status.HEALTHY
+    for calm in ("hello", "what\\'s", "is that so", "a :)", "why?"):
+        quoted = line.replace("FAILED", "done").replace(calm, "why CUDA error: an illegal memory access was encountered")
+        if quoted != line.replace("FAILED", "done"):
+            assert b"CUDA error" not in marks_of([LogLine(0, 1, quoted, quoted)], WANTS)
+
+
+def test_requests_without_end_cost_no_more_than_their_line() -> None:
+    for line in (b'{"role": "user"},' * 20_000, b'{"role": "user", "content": "' + b"\\" * 200_000, b"ReqInput(" * 20_000, b"prompt: '" * 20_000, b"prompt: 'a'b" * 20_000):
+        assert asked_in(line, 0, len(line))[0][0] <= 17
 
 
 ASKED = "time=2026-11-29T20:15:{n:02d}.000Z level=DEBUG source=routes.go:1500 msg=\"chat request\" images=0 prompt=\"what is it: {text}\"\n"
@@ -93,3 +118,13 @@ def test_a_server_that_is_asked_about_failures_has_none(failure: str) -> None:
     log = "".join(ASKED.format(n=n, text=failure) for n in range(9))
     assert analyze([log.encode()]).status is Status.HEALTHY
     assert analyze([(log + failure + "\n").encode()]).status is not Status.HEALTHY
+
+
+@pytest.mark.parametrize("asks", ['INFO chat: user asked: "{}"', "INFO 2026-11-29 20:15:20 server.py:8] query='{}'", "answering question='{}' n=1"])
+@pytest.mark.parametrize("failure", ["CUDA error: an illegal memory access was encountered", *FAILURES[:2]], ids=lambda text: text[:20])
+def test_a_question_in_quotes_is_nobodys_failure(failure: str, asks: str) -> None:
+    calm = '10.0.0.7:40 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n' * 4
+    asked = asks.format(failure)
+    assert analyze([(calm + asked + "\n" + calm).encode()]).status is Status.HEALTHY
+    own = asks.format("why?") + " ERROR " + failure
+    assert analyze([(calm + own + "\n" + calm).encode()]).status is not Status.HEALTHY

@@ -64,12 +64,15 @@ def test_a_line_that_stands_above_a_traceback_too_is_quoted_once() -> None:
     "line",
     [
         "INFO 11-29 20:10:01 [logger.py:43] Received request c-1: prompt: 'the flux capacitor is full', params: x",
+        "INFO 11-29 20:10:01 server.py:43] query='is it true that the flux capacitor is full' n=1",
         "[2026-11-29 20:10:03] Receive: obj=GenerateReqInput(rid='c1', text='the flux capacitor is full')",
         '{"messages": [{"role": "user", "content": "the flux capacitor is full"}]}',
     ],
 )
 def test_quoted_prompts_do_not_match(line: str) -> None:
     assert not found(line, literals=["flux capacitor is full"])
+    # what stands behind the whole request is the engine's own
+    assert found(line + " ended: the flux capacitor is full", literals=["flux capacitor is full"])
 
 
 def test_ranks_fold_into_one_finding(tmp_path: Any) -> None:

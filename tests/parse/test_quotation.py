@@ -25,6 +25,8 @@ from forensics.parse.quotation import waits_for
         (["Received request c-1: prompt: 'Why?", "thanks', params: x"], ""),
         (["Received request c-1: prompt: 'Why?", "thanks', params: x", "  prompt: 'no record'"], ""),
         (['{"messages": [{"content": "Why?"}', '{"content": "more"}', "]}"], ""),
+        (['{"messages": [{"role": "user", "content": "Why?"}], "error": "'], ""),  # its braces are open, what was asked is whole
+        (['level=WARN msg="chat request" prompt="Why?" error="'], ""),
         ([], ""),
     ],
 )

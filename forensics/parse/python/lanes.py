@@ -18,7 +18,7 @@ from forensics.ingest.unwrap import rejoin
 from forensics.model.record import draft, field
 from forensics.model.source import LogLine
 from forensics.parse.python.shapes import HEADER, Kind, kind_of
-from forensics.parse.quotation import is_asked, waits_for
+from forensics.parse.quotation import waits_for
 
 #: lines around a hit that are looked at: a heading before, a message after
 BEFORE, AFTER = 3, 120
@@ -230,7 +230,7 @@ def _is_request(items: Sequence[tuple[str, Item]], at: int) -> bool:
 def squeezed(line: LogLine, at: int) -> Lane | None:
     """The lane of a traceback that stands in one line (expand.py), None where the line holds none."""
     at_header = line.text.find(HEADER)
-    if at_header < 0 or (line.level not in SEVERE and is_asked(line.text[:at_header])):
+    if at_header < 0 or (line.level not in SEVERE and waits_for([line.text[:at_header]])):
         return None
     from forensics.parse.python.expand import expanded
 

@@ -12,6 +12,7 @@ and addresses apart, same rank); span: the first of them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from forensics.ingest.compiled import pattern_of
@@ -22,10 +23,12 @@ from forensics.model.source import LogLine, Span
 from forensics.parse.python.blocks import starts_anew
 from forensics.parse.python.lanes import prefix_of
 from forensics.parse.python.shapes import Kind, kind_of, looks_raised, raised
-from forensics.parse.quotation import is_asked
+from forensics.parse.quotation import waits_for
 
 #: distinct messages kept, and lines one message may have
 MOST, LINES = 300, 30
+#: beyond those exceptions are kept, and words that were hardly kept before: what very many files complain of must not hide one's failure
+_IN_ALL, _COPIES = 4_000, 4
 
 _SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL", "SEVERE", "E", "F", "C", "EMERG", "ALERT", "CRIT", "ERR", "PANIC"))
 _QUIET = frozenset(("INFO", "DEBUG", "WARNING", "WARN", "TRACE", "NOTICE", "I", "W", "D", "V"))
@@ -113,6 +116,7 @@ def messages_of(
 ) -> list[Event]:
     """Error lines outside of the claimed ones ((source, number) pairs). repeats: as in `Intake`."""
     kept: dict[tuple[object, ...], _Folded] = {}
+    texts: Counter[tuple[object, ...]] = Counter()
     loud = _loud_sources(lines)
     at, size = 0, len(lines)
     while at < size:
@@ -136,7 +140,8 @@ def messages_of(
         if folded:
             folded.count += times
             folded.last = Span(line.source, line.number, line.number + len(more))
-        elif len(kept) < MOST:
+        elif len(kept) < MOST or (len(kept) < _IN_ALL and (name or texts[key[2:]] < _COPIES)):
+            texts[key[2:]] += 1
             whole = "\n".join((message, *more)).rstrip()
             name, whole = _of_error_file(name, whole)
             kept[key] = _Folded(_event(line, len(more), name, whole, heading), times)
@@ -171,7 +176,7 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
     inline = _INLINE.search(text) or _REPR.search(text) or _CLASS.search(text)
     if inline:
         heading = text[: inline.start()].strip()
-        if not severe and is_asked(heading):
+        if not severe and waits_for([heading]):
             return None
         if severe or _PHRASES.match(text) or (_TOLD.search(heading[-160:]) and not _GOES_ON.search(heading)):
             arguments = inline.groupdict().get("arguments")
