@@ -121,7 +121,7 @@ def _taken(
                     progress(taken.size)
                 yield taken
                 continue
-        for opened in open_all([item], options, skipped, number):
+        for opened in open_all([item], options, skipped, number, size is not None):
             if opened.blob is not None:
                 blobs.append((opened.name, opened.blob))
                 continue

@@ -61,12 +61,13 @@ class _Allowance:
 def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -> list[str]:
     """Files behind paths, folders and globs, each once, in order; "-" stays. What is not there goes to `skipped`."""
     found: list[str] = []
+    several = len(inputs) > 1
     for item in inputs:
         name = os.fspath(item)
         if name == "-":
             found.append(name)
         elif os.path.isdir(name):
-            _walk(name, found, skipped)
+            several = _walk(name, found, skipped) or several
         elif os.path.lexists(name) or not any(letter in name for letter in "*?["):
             found.append(name)
         else:
@@ -76,26 +77,35 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
             if not matches:
                 skipped.append(Skipped(name, "no file matches this pattern"))
             found.extend(m for m in matches if not os.path.isdir(m))
-    if len(found) == len(set(found)) and len(inputs) == 1:
+            several = several or any(map(os.path.islink, matches))
+    if len(found) == len(set(found)) and not several:
         return found
-    seen: set[str] = set()
+    # a file that stands beside a link to it is known by its own name, which may tell its rank
+    linked = {name for name in found if name != "-" and os.path.islink(name)}
+    seen: set[str] = {os.path.realpath(name) for name in found if name not in linked and name != "-"} if linked else set()
+    own = seen.copy()
     unique = []
     for name in found:
         real = name if name == "-" else os.path.realpath(name)
-        if real not in seen:
+        if real not in seen or (real in own and name not in linked):
+            own.discard(real)
             seen.add(real)
             unique.append(name)
     return unique
 
 
-def _walk(folder: str, found: list[str], skipped: list[Skipped]) -> None:
-    """Files in a folder, then those in the folders within it, by name; hidden ones and links to folders are left out."""
+def _walk(folder: str, found: list[str], skipped: list[Skipped]) -> bool:
+    """Files in a folder, then those in the folders within it, by name; hidden ones and links to folders are left out. True where links
+    are among them: a file may be there under two names."""
     waiting = [folder]
+    linked = False
     while waiting:
+        inside = waiting.pop()
         try:
-            with os.scandir(waiting.pop()) as entries:
+            with os.scandir(inside) as entries:
                 rows = sorted((entry for entry in entries if not entry.name.startswith(".")), key=attrgetter("name"))
-        except OSError:
+        except OSError as error:
+            skipped.append(Skipped(inside, (error.strerror or str(error)).lower()))
             continue
         inner = []
         for entry in rows:
@@ -110,24 +120,27 @@ def _walk(folder: str, found: list[str], skipped: list[Skipped]) -> None:
                     skipped.append(Skipped(entry.path, "a named pipe in a folder; name it itself to read from it", harmless=True))
                 else:
                     found.append(entry.path)
+                    linked = True
             except OSError:
                 found.append(entry.path)  # told where it is opened
         waiting.extend(reversed(inner))
+    return linked
 
 
 def open_all(
-    inputs: Iterable[str | bytes], options: ReadOptions, skipped: list[Skipped], first: int = 1
+    inputs: Iterable[str | bytes], options: ReadOptions, skipped: list[Skipped], first: int = 1, files: bool = False
 ) -> Iterator[Opened]:
     """Opens one input after the other; each is valid until the next is asked for. Never raises for a bad input: `skipped`
-    tells. inputs: bytes, and names as `names_of` gives them; first: the number of the first one, 1-based."""
+    tells. inputs: bytes, and names as `names_of` gives them; first: the number of the first one, 1-based; files: they were regular
+    files when they were listed."""
     for number, item in enumerate(inputs, first):
         if isinstance(item, bytes):
             yield from _contents(f"input {number}", io.BytesIO(item), options, skipped, 0, _Allowance(options))
         else:
-            yield from open_one(item, options, skipped)
+            yield from open_one(item, options, skipped, files)
 
 
-def open_one(name: str, options: ReadOptions, skipped: list[Skipped]) -> Iterator[Opened]:
+def open_one(name: str, options: ReadOptions, skipped: list[Skipped], is_file: bool = False) -> Iterator[Opened]:
     """One path or "-": the file itself, or the members of the archive that it is."""
     if name == "-":
         raw: Any = sys.stdin.buffer
@@ -140,6 +153,9 @@ def open_one(name: str, options: ReadOptions, skipped: list[Skipped]) -> Iterato
         mode = os.stat(name).st_mode
         if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not name.startswith("/dev/fd")):
             skipped.append(Skipped(name, "a device or socket, not a file", harmless=True))
+            return
+        if is_file and not stat.S_ISREG(mode):  # a pipe in its place would keep us waiting
+            skipped.append(Skipped(name, "it was a file when it was listed, and is none any more"))
             return
         with open(name, "rb", buffering=0) as file:
             if stat.S_ISFIFO(mode):

@@ -180,7 +180,8 @@ def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
             axes = tuple(sorted((axis, int(n)) for axis, n in re.findall(r"([a-z]{2})[_-]?(\d{1,4})", found[1])))
             return _rank(label_of(axes), None, axes, None, None)
         if kind == "pod":
-            return _pod(name[found.start(1) : found.end(1)])
+            # where a small letter is longer than its capital, the name itself has another length
+            return _pod(name[found.start(1) : found.end(1)] if len(name) == len(small) else found[1])
         index = int(found[1])
         if kind == "local":
             return _rank(f"local rank {index}", None, (("local", index),), None, None)

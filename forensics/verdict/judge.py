@@ -81,6 +81,14 @@ def _severe(intake: Intake) -> Span | None:
     return next((Span(line.source, line.number, line.number) for line in lines), None)
 
 
+def _is_blank(intake: Intake) -> bool:
+    """True where nothing that was read holds text; of an input of which nothing was kept its size tells, blank lines have two bytes."""
+    if any(line.text.strip() for line in intake.lines):
+        return False
+    kept = {line.source for line in intake.lines}
+    return not any(source.bytes > 2 * source.lines for place, source in enumerate(intake.sources) if place not in kept)
+
+
 def _missing(intake: Intake) -> str:
     """In what a failure may stand that nobody looked at, in words; "" where all of the input was read and understood."""
     hidden = next((note.text for note in intake.notes if note.hides), "")
@@ -121,7 +129,7 @@ def _incident(
         # What was not read cannot be called healthy.
         status, verdict = Status.UNKNOWN, explain.unread(why)
         against: Sequence[Contradiction] = ()
-    elif primary is None and not any(line.text.strip() for line in intake.lines):
+    elif primary is None and _is_blank(intake):
         status, verdict, against = Status.UNKNOWN, explain.nothing_to_read(), ()
     elif primary is None and chosen.judgement.confidence is Confidence.HYPOTHESIS and (said := _severe(intake)) is not None:
         status, verdict, against = Status.UNKNOWN, explain.only_fragments(quotes.of(said, "an error record")), ()

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 from forensics.errors import ForensicsError
-from forensics.ingest import Anchor, ReadOptions, read
+from forensics.ingest import Anchor, ReadOptions, files, read
 
 TEXT = b"".join(b"[2026-11-29 20:15:20 TP1] line %d\n" % n for n in range(3000))
 NONE = [Anchor(b"not in there")]
@@ -112,6 +112,51 @@ def test_folders_patterns_and_doubles(tmp_path: Path) -> None:
     intake = read([tmp_path, str(tmp_path / "*" / "rank_*.log"), tmp_path / "a" / "rank_0.log"], NONE)
     assert [Path(source.name).name for source in intake.sources] == ["rank_0.log", "rank_1.log", "notes.txt"]
     assert [Path(skip.name).name for skip in intake.skipped] == ["core"]
+
+
+def test_a_file_beside_a_link_to_it_is_read_once_by_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "rank_3.log").write_text("a\n")
+    (tmp_path / "again").mkdir()
+    for link in ("latest.log", "rank_9.log", "again/b.log"):
+        (tmp_path / link).symlink_to(tmp_path / "rank_3.log")
+    (tmp_path / "other.log").symlink_to(tmp_path / ".hidden")
+    (tmp_path / ".hidden").write_text("b\n")
+    names = [str(tmp_path / name) for name in ("other.log", "rank_3.log")]
+    assert [source.name for source in read([str(tmp_path)], []).sources] == names
+    assert [source.name for source in read([str(tmp_path / "latest.log"), names[1], names[1]], []).sources] == names[1:]
+
+
+def test_a_file_that_became_a_pipe_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.log").write_text("a\n")
+    size_of = files._size
+
+    def swapped(item: str | bytes) -> int | None:
+        size = size_of(item)
+        if str(item).endswith("1.log"):
+            os.unlink(item)
+            os.mkfifo(item)
+        return size
+
+    monkeypatch.setattr(files, "_size", swapped)
+    intake = read([str(tmp_path)], [])
+    assert [Path(source.name).name for source in intake.sources] == ["0.log", "2.log"]
+    assert [Path(skipped.name).name for skipped in intake.skipped] == ["1.log"] and not intake.skipped[0].harmless
+
+
+def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.log").write_text("a\n")
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    intake = read([str(tmp_path)], [])
+    assert [(Path(skipped.name).name, skipped.why) for skipped in intake.skipped] == [("closed", "permission denied")]
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from forensics import analyze
 from forensics.ingest import Anchor, ReadOptions, read
 from forensics.ingest.retain import _ALIKE
 from forensics.ingest.shares import Shares
 from forensics.ingest.small import Small
 from forensics.ingest.wants import Wants
+from forensics.model.verdict import Status
 
 CALM = "calm {n}\n" * 400
 
@@ -116,3 +118,11 @@ def test_very_many_small_files_are_kept_whole(tmp_path: Path) -> None:
     intake = read([str(tmp_path)], [Anchor(b"BOOM", 2, 3)], ReadOptions(processes=1))
     assert len(intake.lines) == 300 * 2 + 2
     assert {line.rank.number for line in intake.lines if "BOOM" in line.text and line.rank} == {17, 254}
+
+
+@pytest.mark.parametrize(("text", "is_blank"), [("calm, and nobody's\n" * 400, False), ("x" * 9_000, False), ("\r\n" * 9_000, True)])
+def test_files_of_which_nothing_is_kept_are_not_empty(tmp_path: Path, text: str, is_blank: bool) -> None:
+    for number in range(300):
+        (tmp_path / f"{number}.txt").write_text(text, newline="")
+    incident = analyze([str(tmp_path)], read_options=ReadOptions(whole_below=1000))
+    assert (incident.status is Status.UNKNOWN) == is_blank and (incident.verdict.title == "The log is empty") == is_blank

@@ -114,6 +114,11 @@ def test_file_names(name: str, label: str | None) -> None:
     assert (rank.label if rank else None) == label
 
 
+def test_a_capital_that_is_longer_in_small_moves_no_name() -> None:
+    found = rank_of_name("İİ/pods/ns_llm-0_0123456789/c.log")
+    assert found is not None and found.label == "pod llm-0"
+
+
 def test_pods_are_told_by_their_siblings() -> None:
     siblings = Siblings(["x/llm-0.log", "x/llm-1.log", "server-8080.log"])
     first = rank_of_name("x/llm-0.log", siblings)
