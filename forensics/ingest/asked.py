@@ -39,6 +39,23 @@ def _requests() -> tuple[_Request, ...]:
     return tuple(_Request(row["literal"].encode(), row.get("inside", False)) for row in rows)
 
 
+@lru_cache(maxsize=1)
+def _literals() -> tuple[bytes, ...]:
+    return tuple(row.literal for row in _requests())
+
+
+def is_begun(line: bytes | bytearray, start: int, stop: int) -> bool:
+    """Whether such a text begins in line[start:stop], of a line that does not complain itself. Where it ends is not asked: a tenth of the
+    cost of `asked_in`, for what was seen often."""
+    find = line.find
+    for literal in _literals():
+        at = find(literal, start, stop)
+        if at >= 0:
+            before = bytes(line[start:at]).upper()
+            return not (b"ERROR" in before or b"CRITICAL" in before or b"FATAL" in before or b"EXCEPTION" in before)
+    return False
+
+
 def asked_in(line: bytes | bytearray, start: int, stop: int) -> list[tuple[int, int]]:
     """(begin, end) of the texts in line[start:stop] that are not the writer's own, ascending; none where the line complains itself. The
     last ends at `stop` where nothing closes it before."""

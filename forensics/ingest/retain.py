@@ -102,13 +102,12 @@ class Retainer:
             if stop < 0:
                 stop = cut
             size = stop - start
-            if size > SHORT and position - start > SHALLOW and is_quoted(sought, buf, base, start, stop, hits, index):
-                template = quoted.get(which, 0)  # amid a long text (a request, a dump)
-                seen = counts.get(template, 0) + 1
-                if seen > COPIES:
-                    counts[template] = seen
+            times = counts.get(quoted.get(which, 0), 0) if size > SHORT and position - start > SHALLOW else -1
+            if times >= 0 and is_quoted(sought, buf, base, start, stop, hits, index, times >= COPIES):
+                if times >= COPIES:
+                    counts[quoted[which]] = times + 1
                     continue
-                text = b"quoted: " + sought.heads[which]
+                text = b"quoted: " + sought.heads[which]  # amid a long text (a request, a dump)
                 template = quoted[which] = hash(text)
                 seen = counts.get(template, 0) + 1
             else:
