@@ -27,7 +27,7 @@ def _is_quoted(line: str) -> bool:
     buf = bytearray(line.encode() + b"\n")
     hits = WANTS.engine.scan(buf)
     assert hits, "nothing is wanted of this line"
-    return hits[0][0] > SHALLOW and is_quoted(WANTS.heads, buf, 0, 0, len(buf) - 1, hits, 0)
+    return hits[0][0] > SHALLOW and is_quoted(WANTS.heads, buf, 0, 0, len(buf) - 1, hits, 0, False)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
@@ -128,3 +128,16 @@ def test_a_question_in_quotes_is_nobodys_failure(failure: str, asks: str) -> Non
     assert analyze([(calm + asked + "\n" + calm).encode()]).status is Status.HEALTHY
     own = asks.format("why?") + " ERROR " + failure
     assert analyze([(calm + own + "\n" + calm).encode()]).status is not Status.HEALTHY
+
+
+def test_of_many_requests_that_quote_alike_few_are_kept_and_a_complaint_keeps_its_window() -> None:
+    """What is usual is not looked at closely; a line that complains is never usual."""
+    asked = "[2026-11-29 20:15:20] Receive: obj=GenerateReqInput(text='what is a Traceback (most recent call last): in it'" + PARAMETERS
+    own = asked.replace("] Receive", "] ERROR failed").replace(": in it'" + PARAMETERS, ":")
+    text = "calm\n" * 60 + (asked + "\n") * 400 + own + "\n" + STACK + "calm\n" * 60
+    anchors = [Anchor(b"Traceback (most recent call last)", 0, 12)]
+    intake = read([text.encode()], anchors, ReadOptions(whole_below=0, edge_lines=0))
+    kept = [line.text.strip() for line in intake.lines]
+    assert sum("GenerateReqInput" in line for line in kept) + sum(intake.repeats.values()) == 401
+    assert sum("Receive" in line for line in kept) < 40
+    assert "frame 11" in kept
