@@ -12,7 +12,7 @@
     slurmstepd: error: pyxis: container start failed with error code: 1       (a run of such lines is one event)
     -> MESSAGE fields {"program": "pyxis"}
 
-A task number is the global rank unless torchrun starts the ranks (then several of them are in a task, and it stays an axis).
+A task number is the global rank unless torchrun or an engine starts the ranks (then several are in a task, and it stays an axis).
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from forensics.parse.signals import exited, signal_in
 
 _TASKS = ("srun: error: ", "task")
 _PYXIS = ("pyxis: ", "enroot-", "[ERROR] Could not", "nvidia-container-cli: ")
-_ELASTIC = ("torch/distributed/elastic", "torch/distributed/run.py", "torch.distributed.elastic", "torchrun")
+_STARTERS = (
+    *("torch/distributed/elastic", "torch/distributed/run.py", "torch.distributed.elastic", "torchrun"),
+    *("(EngineCore", "(APIServer pid=", "server_args=ServerArgs(", "[launch.py:"),
+)
 
 
 def _reason(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any]:
@@ -175,7 +178,7 @@ _CONTAINER = Lazy(r"(?P<message>(?:enroot-[\w-]{1,40}|nvidia-container-cli): .*)
 def parse(intake: Intake) -> list[Event]:
     """Exits of tasks, cancellations, memory kills, container start failures."""
     elastic = bool(hits(intake, "failed (exitcode: ", "exitcode  : ")) or any(
-        any(word in line.raw for word in _ELASTIC) for line in intake.lines[:400]
+        any(word in line.raw for word in _STARTERS) for line in intake.lines[:400]
     )
     events = []
     for index in hits(intake, _TASKS[0]):
