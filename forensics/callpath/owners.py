@@ -32,7 +32,7 @@ _NAMESPACES = (
     ),
     (pattern_of(r"^(?:tensorrt_llm|llama_|ggml_|_ZN\d+llama_|sglang::)"), Owner.ENGINE),
     (
-        pattern_of(r"^(?:flashinfer|cutlass|cublas|cudnn|nccl|rccl|ncclComm|nvshmem|deep_ep|vllm::|sgl_)"),
+        pattern_of(r"^(?:flashinfer|cutlass|cublas|cudnn|nccl|rccl|ncclComm|nvshmem|deep_ep|vllm::|sgl_|__tvm_ffi_|Batch(?:Prefill|Decode)With)"),
         Owner.KERNEL_LIBRARY,
     ),
     (
@@ -85,19 +85,26 @@ def package_of(path: str) -> str | None:
         return path[installed[-1] :].split("/", 1)[0].removesuffix(".py")
     parts = path.split("/")
     known = _packages()
+    nearest: str | None = None
     for place in range(len(parts) - 2, -1, -1):
-        if parts[place] in known and place + 1 < len(parts):
-            rest = parts[place + 1 :]
-            if len(rest) > 1 or rest[0].startswith("_") or place == 0 or _is_checkout(parts[place - 1], parts[place]):
-                if rest[0] in _outside():
-                    return None
-                return parts[place]
-    return None
+        name = parts[place]
+        if name not in known:
+            continue
+        rest = parts[place + 1 :]
+        own = place == 0 or _is_checkout(parts[place - 1], name)
+        if not own and len(rest) < 2 and not rest[0].startswith("_"):
+            continue
+        if rest[0] in _outside():
+            return nearest
+        if own:  # a folder of its sources may be called as another package is: vllm/vllm/distributed
+            return name
+        nearest = nearest or name
+    return nearest
 
 
 def _is_checkout(folder: str, package: str) -> bool:
     """True where a package lies in a folder of its sources: vllm-main/vllm, sglang/python/sglang, my_vllm/vllm."""
-    return folder in ("python", "src", "lib") or package in folder.lower().replace("-", "_")
+    return folder in ("python", "src", "lib", "third_party") or package in folder.lower().replace("-", "_")
 
 
 @lru_cache(maxsize=4096)
@@ -125,14 +132,17 @@ def owner_of(frame: Frame) -> Owner:
         found = _of_module(frame.module)
         if found is not None:
             return found
-    if frame.file:
+    if frame.file == "<string>" and frame.function != "<module>":  # what a library evaluates: the __init__ of a dataclass
+        return Owner.RUNTIME
+    named = bool(frame.file) and frame.file != "<unknown>"  # a native frame without symbols
+    if named:
         found = _of_path(frame.path)
         if found is not None:
             return found
-    if not frame.file or _NATIVE_FILE.search(frame.file):
+    if not named or _NATIVE_FILE.search(frame.file or ""):
         for pattern, owner in _NAMESPACES:
             if pattern.search(frame.function):
                 return owner
-        if not frame.file:
+        if not named:
             return Owner.RUNTIME
     return Owner.USER

@@ -1,6 +1,7 @@
 """Bytes of one line to the text a person saw. In: bytes between two line feeds; out: visible lines. Sample:
 
 visible("\\x1b[31mERROR\\x1b[0m x\\r\\n")             -> ["ERROR x"]
+visible("ValueError: x^M")                          -> ["ValueError: x"]
 visible(" 10%|#   | 1/9\\r 20%|##  | 2/9\\rboom")     -> [" 20%|##  | 2/9", "boom"]
 """
 
@@ -41,6 +42,8 @@ def plain(text: str) -> str:
 def visible(text: str) -> list[str]:
     """The lines a reader sees in one \\n-line: split at carriage returns; of a progress bar's redraws only the last."""
     text = plain(text)
+    if text.endswith("^M"):  # a carriage return that "cat -v" or a pager spelled out
+        text = text[:-2]
     if "\r" in text:
         segments = [part for part in text.rstrip("\r").split("\r") if part] or [""]
         if len(segments) > 1:

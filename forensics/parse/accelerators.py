@@ -1,6 +1,6 @@
 # ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """What the run times of Ascend NPUs and Intel Gaudi print of their own failures, also where no exception carries it. In: an intake;
-out: MESSAGE events of level ERROR. Samples:
+out: MESSAGE events of level ERROR, FATAL_SIGNAL events. Samples:
 
     EI0006: [PID: 71] 2026-11-29-20:15:45.100.200 Getting socket times out. Reason: Remote Rank did not send the data in time.
     [PID: 71] 2026-11-29-20:15:45.100.200 Get_Socket_Timeout(EI0006): Getting socket times out. …                (CANN >= 8.2)
@@ -11,6 +11,8 @@ out: MESSAGE events of level ERROR. Samples:
     -> message "[Wait][LinkEstablish]wait socket establish timeout", fields {"by": "plog", "module": "HCCL", "process": 4711}
     [20:15:45.100200][GC                    ][error][tid:44F8A] Failed to load tpc kernel for node: TPC634
     -> message "Failed to load tpc kernel for node: TPC634", fields {"by": "synapse", "module": "GC"}
+    Internal Error: Received signal - Segmentation fault              (Synapse's signal handler, below the stack that it prints)
+    -> FATAL_SIGNAL type "SIGSEGV", message "Received signal - Segmentation fault", fields {"by": "synapse"}
 
 What a plog or Synapse says after its first error repeats it on its way up (call traces, tables of links, backtraces): those lines are
 no failures of their own.
@@ -31,6 +33,7 @@ _M = EventKind.MESSAGE
 #: modules whose plogs speak of communication, memory and kernels
 _PLOGS = ("HCCL", "HCCP", "RUNTIME", "ASCENDCL", "GE", "NNOPBASE", "DRV", "TDT", "ATB", "APP")
 _ECHO = ("call trace", "____", "][tid:0] ", "]   |  ", "]   |-", "backtrace (up to", "the stack is:")
+_SIGNALS = (("Segmentation fault", "SIGSEGV"), ("Bus error", "SIGBUS"), ("Floating point exception", "SIGFPE"), ("Aborted", "SIGABRT"))
 _CODE = Lazy(r"\((?P<code>E[A-Z0-9]\d{4})\): ")
 
 
@@ -82,6 +85,17 @@ _TABLE = Table(
                 unless=_ECHO,
             )
             for level in ("error", "critical")
+        ),
+        *(
+            Row(
+                f"Internal Error: Received signal - {words}",
+                EventKind.FATAL_SIGNAL,
+                rf"Internal Error: (?P<message>Received signal - {words})",
+                type=name,
+                fields={"by": "synapse"},
+                before=8,
+            )
+            for words, name in _SIGNALS
         ),
     ),
 )

@@ -86,6 +86,7 @@ _TABLE = Table(
         _row("weight_load", "begin", "Starting to load model", owned=True),
         _row("weight_load", "end", "Loading weights took", owned=True),
         _row("weight_load", "end", "Model loading took", owned=True),
+        _row("weight_load", "end", "Loading model weights took", owned=True),
         _row("weight_load", "begin", "load_tensors: loading model tensors"),
         _row("weight_load", "end", "main: model loaded"),
         _row("weight_load", "end", "Shard ready in"),

@@ -23,6 +23,8 @@ from forensics.verdict.fold import plain
 from forensics.verdict.sighting import Sighting
 
 _LOOKED_AT = 4_000
+#: lines in which a process reports its abort, thread by thread
+_DYING = 400
 _CONNECTION = Pattern(r"^(?:ConnectionError|Connection(?:Reset|Aborted|Refused)Error)$")
 
 
@@ -181,6 +183,25 @@ def mark_alike(seen: Sequence[Sighting], cascades: Sequence[Finding]) -> None:
         if sighting.role is None and (alike := marked.get(_words(sighting))) is not None and not own_connection(sighting):
             sighting.role, sighting.role_why, sighting.rule = alike.role, alike.role_why, alike.rule
             sighting.conditional, sighting.outside = alike.conditional, alike.outside
+
+
+def mark_dying(seen: Sequence[Sighting]) -> None:
+    """A process that faults while its abort is being reported was dying already: "Fatal Python error: Aborted", then "… Segmentation
+    fault" from the same process, or from one of which the log does not say which it is."""
+    aborted = [s for s in seen if s.kind == "fatal_signal" and s.type == "SIGABRT"]
+    for sighting in seen if aborted else ():
+        if sighting.kind != "fatal_signal" or sighting.type != "SIGSEGV" or sighting.role is not None:
+            continue
+        if any(_same_death(before, sighting) for before in aborted):
+            sighting.role, sighting.conditional = CausalRole.CASCADE, True
+            sighting.role_why, sighting.rule = "the process faulted while it was already aborting", "segv-while-aborting"
+
+
+def _same_death(aborted: Sighting, faulted: Sighting) -> bool:
+    """True where a fault stands closely behind an abort that may be of the same process."""
+    if aborted.span.source != faulted.span.source or not 0 < faulted.span.first_line - aborted.span.first_line <= _DYING:
+        return False
+    return aborted.stream == faulted.stream and (aborted.rank is None or faulted.rank is None or aborted.rank.key == faulted.rank.key)
 
 
 def _words(seen: Sighting) -> tuple[str, str | None, str]:

@@ -48,7 +48,11 @@ _SLOW_START = pattern_of(
     r"(?:start|become|get ready|initiali[sz]e)|not (?:ready|started)|start-?up).{0,60}(?i:within|time-?d? ?-?out|in time)"
 )
 #: what a check on the host says where it compared shapes or types
-_OF_SHAPES = pattern_of(r"(?i:shape|size|dim|dtype|stride|contiguous|numel|ndim|divisible|torch\.[a-z]+\d|head|hidden|\btype|instance)")
+_OF_SHAPES = pattern_of(
+    r"(?i:shape|size|dim|dtype|stride|contiguous|numel|ndim|divisible|torch\.[a-z]+\d|head|hidden|\btype|isinstance\([^)]{0,80}tensor)"
+)
+_GLOO_GONE = pattern_of(r"gloo/transport/\w{1,12}/\w{1,20}\.cc:\d{1,5}\] (?:Read|Write|Connection)[^\n]{0,80}(?:peer|pipe|reset)")
+_COMPILER = pattern_of(r"\b(?:gcc|g\+\+|clang|nvcc|ptxas|ninja|CppCompileError)\b")
 _NO_MODULE = pattern_of(r"No module named '(\w{2,60})\.[\w.]{1,120}'")
 _SOCKET_GONE = pattern_of(r"error trying to connect: No such file or directory")
 #: which device is full, and by how much, as the allocator says it
@@ -103,6 +107,10 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
     own = primary.root_message or primary.message
     if (primary.root_type or name).rsplit(".", 1)[-1] == "AssertionError" and not _OF_SHAPES.search(own):
         kinds.append("other_check")
+    if _GLOO_GONE.search(said):
+        kinds.append("gloo")
+    if "InductorError" in said and not _COMPILER.search(said):
+        kinds.append("inductor")
     missing = _NO_MODULE.search(said)
     if missing is not None and any(f"/{missing[1]}/" in frame.path for frame in primary.frames):
         kinds.append("part_of_a_package")
@@ -155,7 +163,8 @@ def verdict_of(
     sentences = [
         finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))
     ]
-    sentences += _who(rank, same, hang, judgement.category is Category.KILLED_EXTERNALLY)
+    broken = judgement.category is Category.NCCL and _GLOO_GONE.search(f"{primary.root_message} {primary.message}"[:4_000]) is not None
+    sentences += _who(rank, same, hang, judgement.category is Category.KILLED_EXTERNALLY, broken)
     if outside:
         sentences.append(
             "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
@@ -167,7 +176,9 @@ def verdict_of(
     next_steps = list(finding.next_steps) if finding is not None else []
     if hang is not None and hang.culprit is not None:  # who to look at is known
         next_steps = _about(hang.culprit, advice.get("culprit", {}).get("next_steps", ()))
-    for step in advice.get("next_steps", ()):
+    # A signature's steps are for its failure, its category's for any of the kind: those would only water them down.
+    filled = bool(next_steps) and judgement.category is not Category.HANG_OR_WATCHDOG
+    for step in () if filled else advice.get("next_steps", ()):
         told = _ASSIGNMENT.findall(" ".join(next_steps))
         if len(next_steps) < 3 and step not in next_steps and not any(one in told for one in _ASSIGNMENT.findall(step)):
             next_steps.append(step)
@@ -226,14 +237,17 @@ def _of_this_device(title: str, primary: Failure) -> str:
     return _FULL.sub(f"GPU {said[2]} is full: {said[1]} more were asked for", title) if said is not None else title
 
 
-def _who(rank: Rank | None, same: Sequence[Rank], hang: Hang | None, killed: bool) -> list[str]:
+def _who(rank: Rank | None, same: Sequence[Rank], hang: Hang | None, killed: bool, broken: bool) -> list[str]:
     if hang is not None:
         return [hang.note[0].upper() + hang.note[1:] + "."] if hang.note else []
     if rank is None:
         return []
     if same:
         count = len({r.key for r in same} | {rank.key})
-        return [f"{count} ranks failed alike, each by itself; {rank.label} printed first."]
+        how = "saw the connection break" if broken else "failed alike, each by itself"
+        return [f"{count} ranks {how}; {rank.label} printed first."]
+    if broken:
+        return []
     return [f"{rank.label} was ended first." if killed else f"{rank.label} failed first."]
 
 

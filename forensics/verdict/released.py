@@ -24,7 +24,7 @@ def release(seen: Sequence[Sighting], quotes: Quotes) -> None:
     ends = [
         s
         for s in seen
-        if (s.rule in _ENDS and s.conditional) or (s.kind == "exit" and s.type == "SIGTERM" and s.role is None)
+        if (s.rule in _ENDS and s.conditional) or (s.kind == "exit" and s.type == "SIGTERM" and (s.role is None or s.conditional))
     ]
     if not ends:
         return

@@ -135,6 +135,10 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
     conditional = [g for g in ordered if g.first.conditional]
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
+    # What a process met while it gave back what it had is no nearer than the printed refusal before it.
+    refused = [g for g in printed if any(_HARD.search(text) for text in g.first.texts)]
+    if hard and refused and hard[0].first.role is CausalRole.TEARDOWN and ordered.index(refused[0]) < ordered.index(hard[0]):
+        hard = refused
     wrapped = [g for g in conditional if g.first.inner is not None]
     own = [g for g in conditional if g.first.weight >= 3 and g.first.inner is None]
     cascades = [g for g in own if g.first.role is CausalRole.CASCADE or g.first.rule == "handled"]
@@ -163,7 +167,8 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
         if choice:
             first = choice[0].first
             # A broken pipe beside the word that a process had died is no more of a cause than that word.
-            own_fault = choice is hard and any(_DEVICE.search(text) for text in first.texts)
+            # Nor is a broken device that a process met itself the consequence of something unseen: who printed it makes no difference.
+            own_fault = choice is hard and (first.kind == "native" or any(_DEVICE.search(text) for text in first.texts))
             return choice[0], not own_fault and (first.outside or (choice is cascades and bool(seen_dead)))
     left = [g for g in ordered if g.first.role is not CausalRole.TEARDOWN]
     for choice in (free, left, list(ordered)):

@@ -15,7 +15,7 @@ from forensics.model.verdict import Category, CausalRole, Confidence, Finding, O
 from forensics.verdict import explain
 from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement, categorize
-from forensics.verdict.consequences import cascades_of, mark, mark_alike
+from forensics.verdict.consequences import cascades_of, mark, mark_alike, mark_dying
 from forensics.verdict.fold import Group, fold
 from forensics.verdict.hang import explain_hang
 from forensics.verdict.hardware import fault_of, of_the_program
@@ -145,6 +145,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
             sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "before-the-job"
             sighting.role_why = "the kernel ended another job's process before this one began"
     mark_alike(seen, cascades)
+    mark_dying(seen)
     release(seen, quotes)
     return teach(seen, findings, quotes)
 

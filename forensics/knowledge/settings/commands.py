@@ -145,10 +145,10 @@ def _is_command(words: Sequence[str], rule: LineRule) -> bool:
 
 
 def asked(command: Command) -> Iterator[Setting]:
-    """Settings of a command's flags, canonical where the table knows them."""
+    """Settings of a command's flags, canonical where the table knows them; a shell's "${NAME}" that was not filled in is no value."""
     words = command.words
     start = _program_arguments(command)
-    if command.kind in _MODEL_FIRST and start < len(words) and not words[start].startswith("-"):
+    if command.kind in _MODEL_FIRST and start < len(words) and not words[start].startswith("-") and not _UNFILLED.search(words[start]):
         yield Setting("model", words[start], "asked", command.span, "target_model", words[start - 1])
     index = start
     while index < len(words):
@@ -164,10 +164,11 @@ def asked(command: Command) -> Iterator[Setting]:
         else:
             flag, value = word, "True"
         name = canonical(flag) or (Name(plain(flag), None) if flag.startswith("--") else None)
-        if name:
+        if name and not _UNFILLED.search(value[:2_000]):
             yield Setting(name.name, value[:2_000], "asked", command.span, name.component, flag)
 
 
+_UNFILLED = pattern_of(r"\$(?:\{\w{1,80}\}|[A-Z_]{2,80}\b)")
 _MODEL_FIRST = ("vllm", "trtllm", "sglang-serve")
 
 

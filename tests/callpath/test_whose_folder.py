@@ -1,0 +1,32 @@
+"""Folders that are called as another package is."""
+
+from __future__ import annotations
+
+import pytest
+
+from forensics.callpath.owners import owner_of, package_of
+from forensics.model.stack import Frame
+from forensics.model.verdict import Owner
+
+
+@pytest.mark.parametrize(
+    ("path", "package"),
+    [
+        ("/home/u/vllm/vllm/distributed/device_communicators/tpu.py", "vllm"),
+        ("/home/u/vllm/vllm/third_party/deep_gemm/jit/core.py", "deep_gemm"),
+        ("/srv/distributed/scheduler/core.py", "distributed"),
+        ("/home/u/vllm/examples/offline/run.py", None),
+    ],
+)
+def test_the_package_around_a_folder_of_that_name(path: str, package: str | None) -> None:
+    assert package_of(path) == package
+
+
+def test_what_a_library_evaluates_is_not_the_users() -> None:
+    assert owner_of(Frame("__init__", "<string>", 137)) is Owner.RUNTIME
+    assert owner_of(Frame("<module>", "<string>", 1)) is Owner.USER
+
+
+def test_a_native_frame_without_symbols_is_not_the_users() -> None:
+    assert owner_of(Frame("__tvm_ffi_paged_run", "<unknown>", 0)) is Owner.KERNEL_LIBRARY
+    assert owner_of(Frame("something", "<unknown>", 0)) is Owner.RUNTIME
