@@ -51,7 +51,7 @@ def take(
     """A scan's result as plain values."""
     kept = list(retainer.lines())
     return Taken(
-        name, scanned.bytes, scanned.lines, encoding, compression, kept, retainer.fold.repeats(kept),
+        name, scanned.bytes, scanned.lines, encoding, compression, kept, retainer.repeats(kept),
         retainer.evicted, retainer.cut_lines + scanned.long_lines, [] if whole else pulse.sightings(), whole,
         retainer.alike,
     )  # fmt: skip

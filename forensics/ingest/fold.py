@@ -8,7 +8,7 @@ next word, and each whose window holds a line never kept before. Of the others o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from forensics.ingest.pattern import Pattern
 
@@ -83,10 +83,14 @@ class Fold:
             if len(text) <= _LAST_SIZE:
                 last[template] = (number, text)
 
-    def repeats(self, kept: Iterable[tuple[int, bytes]]) -> dict[int, int]:
-        """Line number of the latest kept copy -> hits of its template that are not among the kept lines (number, bytes)."""
+    def repeats(self, kept: Iterable[tuple[int, bytes]], quoted: Collection[int] = ()) -> dict[int, int]:
+        """Line number of the latest kept copy -> hits of its template that are not among the kept lines (number, bytes). quoted:
+        templates that are not their line's own."""
         missing = {template: total for template, total in self.counts.items() if total > self.kept.get(template, (0, 0))[0] > 0}
         latest = {template: self.kept[template][1] for template in missing}
+        for template in quoted:
+            if template in missing:
+                missing[template] -= self.kept[template][0]
         if missing:
             for number, text in kept:
                 template = hash(text[:COMPARED].translate(None, DIGITS))

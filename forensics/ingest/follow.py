@@ -213,7 +213,7 @@ class _Live:
             lines=lines,
             marks=marks_of(lines, self._wants),
             activity=activity_of(lines),
-            repeats={(0, number): count for number, count in self._retainer.fold.repeats(kept).items()},
+            repeats={(0, number): count for number, count in self._retainer.repeats(kept).items()},
             notes=[Note("ingest", _TURNED.format(name=self._name, turns=self.turns))] if self.turns else [],
             scanned=True,
         )

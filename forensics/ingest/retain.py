@@ -9,7 +9,7 @@ for the first, a reserve for literals that are rare, a ring for the end of the l
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from forensics.ingest.feeds import line_feeds
@@ -361,6 +361,10 @@ class Retainer:
         self.fold.adopt(piece["counts"], piece["last"], lines_before)
         self.evicted += piece["evicted"]
         self.cut_lines += piece["cut"]
+
+    def repeats(self, kept: Iterable[tuple[int, bytes]]) -> dict[int, int]:
+        """As `Fold.repeats`."""
+        return self.fold.repeats(kept, self._quoted.values())
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """(number, bytes without the line feed) of every kept line, ascending, each once."""
