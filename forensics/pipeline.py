@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 #: processor time a stage behind the reading may take; what it had not done by then is missing from the report, which says so
 STAGE_SECONDS = 120.0
+#: times of logs without a year lie below (1970 to 1972)
+_YEARS = 3 * 366 * 86_400
 
 
 class OutOfTime(Exception):
@@ -246,6 +248,7 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
     source = -1
     ranks = {row.rank.label: wanted in rank_names(row.rank) for row in intake.activity}
     timed = in_time = False
+    dated, yearless = (since, until), (_yearless(since), _yearless(until))
     for index, line in enumerate(intake.lines):
         # A line without a stamp belongs to the stamped line above it (a traceback's frames).
         stamped = line.time is not None or line.rank is not None or line.source != source
@@ -255,7 +258,9 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
         if owner is not None and owner.label not in ranks:
             ranks[owner.label] = wanted in rank_names(owner)
         timed = timed or time is not None
-        if time is not None and (_before(time, since) or _before(until, time)):
+        no_year = time is not None and time < _YEARS and intake.sources[source].clock.kind == "wall_no_year"
+        bounds = yearless if no_year else dated
+        if _before(time, bounds[0]) or _before(bounds[1], time):
             continue
         in_time = in_time or time is not None
         if wanted is not None and owner is not None and wanted not in rank_names(owner):
@@ -293,6 +298,18 @@ def _before(one: float | None, other: float | None) -> bool:
     if min(one, other) < 86_400 <= max(one, other):
         one, other = one % 86_400, other % 86_400
     return one < other
+
+
+def _yearless(bound: float | None) -> float | None:
+    """A date and time on the clock of a log that prints no year; a time of day stays."""
+    if bound is None or bound < 86_400:
+        return bound
+    from time import gmtime, strftime
+
+    from forensics.ingest.clock import moment
+
+    told = moment(strftime("%m-%d %H:%M:%S", gmtime(bound)))
+    return told[0] + bound % 1 if told is not None else bound
 
 
 def rank_names(rank: Any) -> set[str]:

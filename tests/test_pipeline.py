@@ -102,6 +102,17 @@ def test_one_stretch_of_time(log: Path) -> None:
     assert kind(analyze([log], until=first.time + 60)) == "KeyError"
 
 
+def test_a_date_is_found_in_a_log_that_prints_no_year(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"ERROR 11-29 20:{minute}:02 [core.py:515] {said}\n" for minute, said in ((15, "KeyError: 'a'"), (45, "ValueError: b"))))
+    half_past = 1_795_984_200.0  # 2026-11-29 20:30
+    assert kind(analyze([path], since=half_past)) == "ValueError"
+    assert kind(analyze([path], until=half_past)) == "KeyError"
+    for bounds in ({"since": half_past + 86_400}, {"until": half_past - 86_400}):
+        with pytest.raises(UsageError, match="no line is of that time"):
+            analyze([path], **bounds)
+
+
 def test_an_empty_log_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("")

@@ -9,7 +9,7 @@ A hit is the end of a head (`heads.py`); the literals that go on behind it are c
 
 from __future__ import annotations
 
-from forensics.ingest.asked import asked_in, is_begun
+from forensics.ingest.asked import is_asked
 from forensics.ingest.wants import Heads
 
 #: a hit so deep in so long a line is a quotation; what is a block's head ends its line, or the line holds it all
@@ -25,19 +25,15 @@ _FOLLOWING = 24
 
 
 def is_quoted(
-    sought: Heads, buf: bytearray, base: int, start: int, stop: int, hits: list[tuple[int, int]], index: int, is_usual: bool
+    sought: Heads, buf: bytearray, base: int, start: int, stop: int, hits: list[tuple[int, int]], index: int
 ) -> bool:
     """Whether the first hit of the line buf[start:stop] stands amid a text that the line only passes on. Asked only of hits deeper than
     SHALLOW in lines longer than SHORT.
 
-    hits: (end offset counted from base, head), ascending; index: the line's first one; is_usual: requests quoted this head often before,
-    so that one more request is taken for another.
+    hits: (end offset counted from base, head), ascending; index: the line's first one.
     """
     depth = base + hits[index][0] - start
-    if is_usual and is_begun(buf, start, start + depth):
-        return True
-    asked = asked_in(buf, start, start + depth)
-    if asked and asked[-1][1] == start + depth:
+    if is_asked(buf, start, start + depth):
         return True
     return depth > _DEEP and stop - start > LONG and not ends_line(sought, buf, base, stop, hits, index)
 

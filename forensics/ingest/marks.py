@@ -46,7 +46,7 @@ def marks_of(lines: Sequence[LogLine], wants: Wants) -> dict[bytes, list[int]]:
                 if end - starts[place] > SHALLOW:
                     texts = asked.get(place)
                     if texts is None:
-                        texts = asked[place] = asked_in(parts[place], 0, len(parts[place]))
+                        texts = asked[place] = asked_in(parts[place], len(parts[place]))
                     if texts and any(begin < end - starts[place] <= behind for begin, behind in texts):
                         continue
                 for literal, is_all in meaning[which]:

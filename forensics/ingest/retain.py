@@ -103,7 +103,7 @@ class Retainer:
                 stop = cut
             size = stop - start
             times = counts.get(quoted.get(which, 0), 0) if size > SHORT and position - start > SHALLOW else -1
-            if times >= 0 and is_quoted(sought, buf, base, start, stop, hits, index, times >= COPIES):
+            if times >= 0 and is_quoted(sought, buf, base, start, stop, hits, index):
                 if times >= COPIES:
                     counts[quoted[which]] = times + 1
                     continue

@@ -8,7 +8,7 @@ import pytest
 
 from forensics import analyze, data
 from forensics.ingest import Anchor, ReadOptions, read
-from forensics.ingest.asked import asked_in
+from forensics.ingest.asked import asked_in, is_asked
 from forensics.ingest.hits import SHALLOW, is_quoted
 from forensics.ingest.marks import marks_of
 from forensics.ingest.wants import Wants
@@ -27,12 +27,13 @@ def _is_quoted(line: str) -> bool:
     buf = bytearray(line.encode() + b"\n")
     hits = WANTS.engine.scan(buf)
     assert hits, "nothing is wanted of this line"
-    return hits[0][0] > SHALLOW and is_quoted(WANTS.heads, buf, 0, 0, len(buf) - 1, hits, 0, False)
+    return hits[0][0] > SHALLOW and is_quoted(WANTS.heads, buf, 0, 0, len(buf) - 1, hits, 0)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_what_stands_behind_a_requests_beginning_is_quoted(row: dict[str, Any]) -> None:
     assert row["examples"] and row["counterexamples"] and row["source"]
+    assert row.get("inside") or row["literal"][-1] in "'\"([{", "what would end the text?"
     for line in row["examples"]:
         assert row["literal"] in line
         assert _is_quoted(line)
@@ -101,7 +102,8 @@ def test_what_stands_behind_a_whole_request_is_the_writers_own(line: str) -> Non
 
 def test_requests_without_end_cost_no_more_than_their_line() -> None:
     for line in (b'{"role": "user"},' * 20_000, b'{"role": "user", "content": "' + b"\\" * 200_000, b"ReqInput(" * 20_000, b"prompt: '" * 20_000, b"prompt: 'a'b" * 20_000):
-        assert asked_in(line, 0, len(line))[0][0] <= 17
+        assert asked_in(line, len(line))[0][0] <= 17
+        assert is_asked(line, 0, len(line)) == (asked_in(line, len(line))[-1][1] == len(line))
 
 
 ASKED = "time=2026-11-29T20:15:{n:02d}.000Z level=DEBUG source=routes.go:1500 msg=\"chat request\" images=0 prompt=\"what is it: {text}\"\n"
@@ -130,10 +132,13 @@ def test_a_question_in_quotes_is_nobodys_failure(failure: str, asks: str) -> Non
     assert analyze([(calm + own + "\n" + calm).encode()]).status is not Status.HEALTHY
 
 
-def test_of_many_requests_that_quote_alike_few_are_kept_and_a_complaint_keeps_its_window() -> None:
-    """What is usual is not looked at closely; a line that complains is never usual."""
+@pytest.mark.parametrize("is_severe", [True, False])
+def test_of_many_requests_that_quote_alike_few_are_kept_and_a_failure_keeps_its_window(is_severe: bool) -> None:
+    """However many requests quote it: a line that complains does not quote, nor does what stands behind a whole request."""
     asked = "[2026-11-29 20:15:20] Receive: obj=GenerateReqInput(text='what is a Traceback (most recent call last): in it'" + PARAMETERS
     own = asked.replace("] Receive", "] ERROR failed").replace(": in it'" + PARAMETERS, ":")
+    if not is_severe:
+        own = asked.replace("what is a Traceback (most recent call last): in it", "x" * 150) + ") ended by Traceback (most recent call last):"
     text = "calm\n" * 60 + (asked + "\n") * 400 + own + "\n" + STACK + "calm\n" * 60
     anchors = [Anchor(b"Traceback (most recent call last)", 0, 12)]
     intake = read([text.encode()], anchors, ReadOptions(whole_below=0, edge_lines=0))
