@@ -133,7 +133,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
         rule = quoted(sighting, quotes) if pasted else ""
         if not rule:
             mark(sighting, cascades)
-        if rule or (sighting.role is None and (rule := quoted(sighting, quotes))):
+        if rule or ((sighting.role is None or sighting.conditional) and (rule := quoted(sighting, quotes))):
             sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, True, rule
             sighting.role_why = "text that passed through the job, not a failure of its own"
         event = sighting.events[0]

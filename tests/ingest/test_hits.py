@@ -122,8 +122,8 @@ def test_a_server_that_is_asked_about_failures_has_none(failure: str) -> None:
     assert analyze([(log + failure + "\n").encode()]).status is not Status.HEALTHY
 
 
-@pytest.mark.parametrize("asks", ['INFO chat: user asked: "{}"', "INFO 2026-11-29 20:15:20 server.py:8] query='{}'", "answering question='{}' n=1"])
-@pytest.mark.parametrize("failure", ["CUDA error: an illegal memory access was encountered", *FAILURES[:2]], ids=lambda text: text[:20])
+@pytest.mark.parametrize("asks", ['INFO chat: user asked: "{}"', "INFO 2026-11-29 20:15:20 server.py:8] query=\"{}\"", "answering question=\"{}\" n=1"])
+@pytest.mark.parametrize("failure", ["CUDA error: an illegal memory access was encountered", "terminate called after throwing an instance of 'c10::Error'", *FAILURES[:2]], ids=lambda text: text[:20])
 def test_a_question_in_quotes_is_nobodys_failure(failure: str, asks: str) -> None:
     calm = '10.0.0.7:40 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n' * 4
     asked = asks.format(failure)
