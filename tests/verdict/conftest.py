@@ -19,6 +19,11 @@ def primary(incident: Incident) -> Failure:
     return incident.primary
 
 
+def number(incident: Incident) -> int | None:
+    """The global number of the rank that is blamed, None where there is none."""
+    return incident.verdict.rank.number if incident.verdict.rank else None
+
+
 @pytest.fixture
 def told(tmp_path: Path) -> Told:
     """Writes texts to files (one each) and analyses them together."""

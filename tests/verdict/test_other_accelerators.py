@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from forensics.model.verdict import Category, Failure, Incident, Status
-from tests.verdict.conftest import Told
-
-
-def primary(incident: Incident) -> Failure:
-    assert incident.primary is not None
-    return incident.primary
-
-
-def number(incident: Incident) -> int | None:
-    return incident.verdict.rank.number if incident.verdict.rank else None
-
+from forensics.model.verdict import Category, Status
+from tests.verdict.conftest import Told, number, primary
 
 LISTEN = (
     "[ERROR] HCCL(71,python3):2026-11-29-20:15:45.070.463 [hccl_socket.cc:100] [71][HcclSocket][Listen] socket type[1], "

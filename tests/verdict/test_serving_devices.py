@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.model.verdict import Category, CausalRole, Incident, Status
-from tests.verdict.conftest import Told, primary
+from forensics.model.verdict import Category, CausalRole, Status
+from tests.verdict.conftest import Told, number, primary
 
 OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU {0} has a total capacity of 79.00 GiB of which 1.20 GiB is free."
-
-
-def number(incident: Incident) -> int | None:
-    return incident.verdict.rank.number if incident.verdict.rank else None
 
 
 def worker(rank: int, *lines: str, place: str = "multiproc_executor.py:900") -> str:
