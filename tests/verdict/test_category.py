@@ -119,3 +119,18 @@ def test_every_pattern_is_a_pattern_and_bounded() -> None:
                 if field in row:
                     re.compile(row[field])
                     assert ".*" not in row[field], (name, row[field])
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "category", "near"),
+    [
+        ("RuntimeError", "level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)", Category.OOM_GPU, "(UR_RESULT_ERROR_DEVICE_LOST)"),
+        ("RuntimeError", "level_zero backend failed with error: 40 (UR_RESULT_ERROR_OUT_OF_RESOURCES)", Category.OOM_GPU, "(UR_RESULT_ERROR_UNKNOWN)"),
+        ("numpy._core._exceptions._ArrayMemoryError", "Unable to allocate 9.00 TiB for an array", Category.OOM_HOST, None),
+        ("ValueError", "init_method env:// requires the environment variable RANK", Category.CONFIG_ERROR, "the environment variable RANK was read"),
+    ],
+)
+def test_words_of_other_run_times_and_what_only_looks_like_them(kind: str, message: str, category: Category, near: str | None) -> None:
+    assert categorize(group(kind, message), [], None).category is category
+    beside = group("numpy.exceptions.AxisError", message) if near is None else group(kind, near)
+    assert categorize(beside, [], None).category is not category
