@@ -35,6 +35,13 @@ _ABORTED = "(ggml_abort+"
 #: the frame above it, all that is left of a backtrace that was cut
 _PRINTED = "(ggml_print_backtrace+"
 
+#: what a shell says of a program that aborted; nothing more stands there where no debugger is at hand and symbols are stripped
+_SHELL = "Aborted"
+_BARE_REACH = 14
+_OWN_FILE = Lazy(r"(?:ggml|llama|whisper|clip|mtmd)[^/]{0,60}$|/ggml[\w.-]{0,20}/")
+
+_COMPILER = Lazy(r"(?:(?:fatal )?error|warning|note): |(?:In|At) \w|undefined reference|\d{1,5}:")
+
 #: functions by which ggml ends after a failed call
 _WAY = ("ggml_abort", "ggml_cuda_error", "ggml_print_backtrace")
 
@@ -98,12 +105,14 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_ABORTED.encode(), 12, 60, "ggml"),
     Anchor(_PRINTED.encode(), 12, 60, "ggml"),
     Anchor(b" in ggml_abort", 60, 60, "ggml"),
+    Anchor(_SHELL.encode(), 14, 0, "ggml"),
     *_MESSAGES.anchors(),
 )
 
 _OLD = Lazy(r"GGML_ASSERT: (?P<file>(?:[A-Za-z]:\\)?[^:\n]{1,400}):(?P<line>\d+): (?P<expression>.+)$")
-_NEW = Lazy(r"(?P<file>(?:[A-Za-z]:\\[^:\n]{1,400}|[^:\s]{1,400})):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+)\) failed")
-_BARE = Lazy(r"^\s*(?:Error: )?GGML_ASSERT\((?P<expression>.+)\) failed\b")
+_NEW = Lazy(r"(?P<file>(?:[A-Za-z]:\\[^:\n]{1,400}|[^:\s]{1,400})):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+?)\) failed")
+#: without its place, also in the middle of half a word that another process was writing
+_BARE = Lazy(r"(?:^\s*(?:Error: )?|(?<=[A-Za-z0-9_=%,|\]])(?<!\\[nrt]))GGML_ASSERT\((?P<expression>.+?)\) failed")
 _AT = Lazy(
     r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
 )
@@ -166,23 +175,26 @@ def _asserts(intake: Intake) -> list[Event]:
     events = []
     for index in hits(intake, _ASSERT):
         text = intake.lines[index].text
-        found = _OLD.search(text) or _NEW.search(text) or _BARE.match(text)
+        found = _OLD.search(text) or _NEW.search(text) or _BARE.search(text)
         # !"CUDA error" is how older versions abort after the report above
         if found and 'error"' not in found["expression"]:
             fields = found.groupdict()
             if "line" in fields:
                 fields["line"] = int(found["line"])
-            events.append(_native(intake, index, intake.lines[index], _ASSERT, found[0], fields))
+            events.append(_native(intake, index, intake.lines[index], _ASSERT, found[0].strip(), fields))
     return events
 
 
 def _aborts(intake: Intake) -> list[Event]:
-    """GGML_ABORT with a message: known by the backtrace below it."""
+    """GGML_ABORT with a message: known by the backtrace below it, or by a place in ggml's sources above the shell's word."""
     events = []
     begun: set[int] = set()
-    for index in hits(intake, _ABORTED, _PRINTED, " in ggml_abort"):
-        for at, line in preceding(intake, index, 60):
+    for index in hits(intake, _ABORTED, _PRINTED, " in ggml_abort", _SHELL):
+        bare = _SHELL in intake.lines[index].text
+        for at, line in preceding(intake, index, _BARE_REACH if bare else 60):
             found = _ABORT.match(line.text)
+            if found and bare and (not _OWN_FILE.search(found["file"]) or _COMPILER.match(found["message"])):
+                continue
             if found and not line.text.startswith("#") and "sysdeps" not in line.text and not line.text[0].isdigit():
                 if at in begun:
                     break

@@ -94,6 +94,11 @@ def same_writer(start: LogLine, other: LogLine) -> bool:
     return start.stream == other.stream or not start.stream or not other.stream
 
 
+def of_nobody(line: LogLine) -> LogLine:
+    """A line without its writer: what another process wrote into it is not the writer's whom its prefix names."""
+    return line._replace(rank=None, stream="")
+
+
 def following(intake: Intake, index: int, limit: int) -> Iterator[tuple[int, LogLine]]:
     """(index, line) of up to `limit` lines after `index` by the same writer, as far as the retained lines have no hole."""
     lines = intake.lines

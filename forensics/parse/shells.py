@@ -20,6 +20,7 @@ import re
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.record import replace
 from forensics.parse.exits import exit_of, with_exit_type
 from forensics.parse.rows import Row, Table
 from forensics.parse.signals import signal_in, signal_of_exit
@@ -28,6 +29,12 @@ _X = EventKind.PROCESS_EXIT
 #: the interpreter, as it names itself
 _PYTHON = r"\S{0,300}[Pp]ython[\w.-]{0,20}"
 _SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Hangup|Quit|User defined signal \d)"
+
+#: where a shell's word stands in the middle of a line that another process was writing: behind half a word or a bar, not behind a
+#: blank or a quote, as in prose, nor behind a line break that is told in letters
+_TORN = r"(?<=[A-Za-z0-9_=%,|\]])(?<!\\[nrt])"
+#: a script's path from its beginning on: behind half a word, "jobs/run.sh" is none
+_SCRIPT = r"(?:\.{1,2}|/(?:data|home|job|mnt|nfs|opt|root|scratch|srv|tmp|usr|var|work|workspace)\d{0,2}|(?<![A-Za-z0-9_]))/(?:[^\s/]{1,60}/){0,9}[^\s/]{1,60}"
 
 #: what bash says of a process that a signal ended, in the languages of its users (bash po/*.po): words -> English
 _TOLD_ABROAD = {
@@ -197,7 +204,7 @@ _TABLE = Table(
         Row(
             ": line ",
             _X,
-            r"^(?P<message>\S{1,200}: line \d+: +(?P<pid>\d+) "
+            rf"(?P<message>(?:^\S{{1,200}}|{_TORN}(?P<torn>){_SCRIPT}): line \d+: +(?P<pid>\d+) "
             + _SIGNAL_WORDS
             + r"(?:: \d{1,2})? *(?:\(core dumped\))? +(?P<command>.*))$",
             fill=exit_of("shell"),
@@ -208,6 +215,12 @@ _TABLE = Table(
             r"^ {0,4}(?P<message>(?:\w{2,8}: |\[\d+\]\s{1,4}[-+]?\s*(?:(?P<pid>\d+) )?)?"
             + _SIGNAL_WORDS
             + r" ?\(core dumped\)(?: +(?P<command>\S.*))?)$",
+            fill=exit_of("shell"),
+        ),
+        Row(
+            "(core dumped)",
+            _X,
+            rf"{_TORN}(?P<torn>)(?P<message>{_SIGNAL_WORDS} ?\(core dumped\))\s*$",
             fill=exit_of("shell"),
         ),
         Row(
@@ -267,4 +280,9 @@ ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
 
 def parse(intake: Intake) -> list[Event]:
     """Exits as reported by whoever kept the process."""
-    return [with_exit_type(event) for event in _TABLE.read(intake)]
+    return [with_exit_type(_of_nobody(event) if "torn" in event.fields else event) for event in _TABLE.read(intake)]
+
+
+def _of_nobody(event: Event) -> Event:
+    """A shell's word that was written into another process's line, without that process."""
+    return replace(event, rank=None, stream="", fields={key: said for key, said in event.fields.items() if key != "torn"})

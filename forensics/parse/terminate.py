@@ -25,7 +25,17 @@ from forensics.model.stack import Frame
 from forensics.parse.cxxnames import demangle
 from forensics.parse.frames import c10_frame
 from forensics.parse.groups import rank_in
-from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks, preceding, same_writer, stack_of
+from forensics.parse.reading import (
+    Lazy,
+    following,
+    hits,
+    make,
+    numbered_stacks,
+    of_nobody,
+    preceding,
+    same_writer,
+    stack_of,
+)
 
 #: without its first word: several processes that die at once write into each other's lines
 _CALLED = " called after throwing an instance of"
@@ -52,6 +62,8 @@ ANCHORS: tuple[Anchor, ...] = (
 )
 
 _TYPE = Lazy(r"instance of '(?=([^']{1,400})')|^\s*([A-Za-z_][\w:]{2,200}?)(?=terminate called after)")
+#: in the middle of a line that another process was writing
+_TORN = Lazy(r"[A-Za-z0-9_=%,|\]](?<!\\[nrt])terminate called ")
 #: two processes that wrote their beginnings into one line
 _WOVEN = r"terminate called after throwing an instance of ?'?"
 _WHATS = r"^(?:\s{0,8}what\(\):)+\s*"
@@ -99,9 +111,10 @@ def parse(intake: Intake) -> list[Event]:
         # a second thread that dies of the same: only worth an event where the first one's text is missing
         if any(abs(block - index) <= 200 and same_writer(lines[block], lines[index]) for block in _near(blocks, index)):
             continue
-        events.append(
-            make(EventKind.NATIVE, lines[index], parser="terminate", type="std::terminate", message=lines[index].text)
-        )
+        text = lines[index].text
+        line = of_nobody(lines[index]) if _TORN.search(text) else lines[index]
+        said = text[max(0, text.find("terminate called")) :]
+        events.append(make(EventKind.NATIVE, line, parser="terminate", type="std::terminate", message=said))
     claimed = {header for mine in owned.values() for header in mine}
     events += [_alone(intake, header, stacks[header]) for header in headers if header not in claimed and stacks[header]]
     return events
@@ -160,6 +173,8 @@ def _terminated(intake: Intake, index: int, stacks: list[list[tuple[int, Frame]]
     what, last = _what(intake, index)
     if stacks:
         last = max((intake.lines[frames[-1][0]] for frames in stacks), key=lambda x: x.number)
+    if _TORN.search(line.text):
+        line = of_nobody(line)
     return make(
         EventKind.NATIVE,
         line,
