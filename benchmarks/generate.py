@@ -92,7 +92,7 @@ def prompt(rnd: random.Random, tick: int, is_prose: bool) -> str:
         text = " ".join(rnd.choice(WORDS) for _ in range(count))
     if rnd.random() < 0.05:
         text += " Traceback (most recent call last): File a.py, line 3, in f ValueError: x"
-    return f"[{stamp(tick)}] Receive: obj=GenerateReqInput(rid='{rnd.getrandbits(128):032x}', text='{text}')"
+    return f"[{stamp(tick)}] Receive: obj=GenerateReqInput(rid='{rnd.getrandbits(128):032x}', text={text!r})"
 
 
 def incident(rnd: random.Random, tick: int, ranks: int = RANKS) -> str:
