@@ -13,11 +13,14 @@ from functools import lru_cache
 from forensics import data
 from forensics.ingest.pattern import Pattern
 
-_QUOTES = b"'\""
-_BACKSLASH = 92
-_TOKEN = Pattern(rb"""['"()\[\]{}]""")
-_OPENING = b"([{"
 _CLOSERS = {opener: bytes((closer,)) for opener, closer in zip(b"'\"([{", b"'\")]}", strict=True)}
+_BACKSLASH = 92
+_SINGLE = tuple(bytes((byte,)) for byte in range(256))
+#: by its number, whether a byte is a letter, or of one
+_LETTER = tuple(byte >= 128 or bytes((byte,)).isalpha() for byte in range(256))
+_TOKEN = Pattern(rb"""['"()\[\]{}]""")
+_QUOTES = b"'\""
+_OPENING = b"([{"
 #: of a conversation the next message
 _NEXT = Pattern(rb"\s{0,80},\s{0,80}\{")
 #: texts of one line
@@ -80,16 +83,20 @@ def closing(line: bytes | bytearray, at: int, stop: int) -> int:
 def _bracket_end(line: bytes | bytearray, at: int, stop: int) -> int:
     """The bracket that closes what is open at `at`; those in quotes do not count."""
     depth = 1
-    while (found := _TOKEN.search(line, at, stop)) is not None:
-        token, at = found[0], found.end()
-        if token in _OPENING:
+    search = _TOKEN.search
+    while (found := search(line, at, stop)) is not None:
+        at = found.end()
+        token = line[at - 1]
+        if token in _QUOTES:
+            at = _quote_end(line, at, stop) + 1
+            if at >= stop:
+                return stop
+        elif token in _OPENING:
             depth += 1
-        elif token not in _QUOTES:
+        else:
             depth -= 1
             if not depth:
                 return at - 1
-        else:
-            at = min(_quote_end(line, at, stop) + 1, stop)
     return stop
 
 
@@ -105,18 +112,17 @@ def _messages_end(line: bytes | bytearray, at: int, stop: int) -> int:
 
 def _quote_end(line: bytes | bytearray, at: int, stop: int) -> int:
     """The quote that ends a text which line[at - 1] opens: not an escaped one, and no apostrophe amid a word."""
-    quote = bytes(line[at - 1 : at])
-    start = at
-    while (at := line.find(quote, at, stop)) >= 0:
-        back = at
-        while back > start and line[back - 1] == _BACKSLASH:
-            back -= 1
-        is_amid = start < at < stop - 1 and _is_letter(line[at - 1]) and _is_letter(line[at + 1])
-        if (at - back) % 2 == 0 and not is_amid:
+    quote = _SINGLE[line[at - 1]]
+    start, find = at, line.find
+    while (at := find(quote, at, stop)) >= 0:
+        before = line[at - 1]
+        if before == _BACKSLASH and at > start:
+            back = at - 1
+            while back > start and line[back - 1] == _BACKSLASH:
+                back -= 1
+            if (at - back) % 2 == 0:
+                return at
+        elif not (_LETTER[before] and start < at < stop - 1 and _LETTER[line[at + 1]]):
             return at
         at += 1
     return stop
-
-
-def _is_letter(byte: int) -> bool:
-    return byte >= 128 or bytes((byte,)).isalpha()
