@@ -42,7 +42,7 @@ def load_signatures(
     """
     found: dict[str, Signature] = {}
     if shipped:
-        for row in _shipped(os.path.join(data.base(), "rules")):
+        for row in _shipped(os.path.join(data.base(), "rules"))[0]:
             if row.status in status:
                 found[row.id] = row
     for folder in (*user_folders(), *extra_dirs):
@@ -54,24 +54,22 @@ def load_signatures(
                 where=str(folder),
                 help="name a folder with .toml files",
             )
-        for row in _rows(place, f"user-{_short(place)}", False):
+        for row in _rows(place, f"user-{_short(place)}", False)[0]:
             if row.status != "retired":
                 found[row.id] = row
     return tuple(found[key] for key in sorted(found))
 
 
 @lru_cache(maxsize=1)
-def _shipped(base: str) -> tuple[Signature, ...]:
-    """Read once: what ships does not change while a process reads many logs."""
-    return tuple(_rows(base, "rules", True))
+def _shipped(base: str) -> tuple[Signatures, tuple[str, ...]]:
+    """The signatures, and what is wrong with others. Read once: what ships does not change while a process reads many logs."""
+    rows, problems = _rows(base, "rules", True)
+    return tuple(rows), tuple(problems)
 
 
 def unusable() -> tuple[str, ...]:
     """What is wrong with shipped signatures: those are left out. Empty unless a file is damaged or half written."""
-    base = os.path.join(data.base(), "rules")
-    files = data.toml_files(base)
-    index = data.compiled("rules/_index", data.stamp_of(files), partial(_index, base, files))
-    return tuple(index["problems"])
+    return _shipped(os.path.join(data.base(), "rules"))[1]
 
 
 def user_folders() -> tuple[str, ...]:
@@ -122,7 +120,8 @@ def _parts(base: str, name: str) -> list[tuple[str, Callable[[], Any]]]:
     return parts
 
 
-def _rows(base: str, name: str, trusted: bool) -> list[Signature]:
+def _rows(base: str, name: str, trusted: bool) -> tuple[list[Signature], list[str]]:
+    """The signatures below a folder, and what is wrong with others: of the user's own that is an error."""
     files = data.toml_files(base)
     stamp = data.stamp_of(files)
     index = data.compiled(f"{name}/_index", stamp, partial(_index, base, files), shipped=trusted)
@@ -139,7 +138,7 @@ def _rows(base: str, name: str, trusted: bool) -> list[Signature]:
         found: Mapping[str, Any] = data.compiled(f"{name}/{key}/_details", stamp, build, shipped=trusted)
         return found
 
-    return [
+    rows = [
         Signature(
             id, role, category, domain, confidence, specificity, status, tuple(literals), tuple(any_literals), word, rest,
             trusted, os.path.join(base, source), family, details,
@@ -147,6 +146,7 @@ def _rows(base: str, name: str, trusted: bool) -> list[Signature]:
         for id, role, category, domain, confidence, specificity, status, literals, any_literals, word, rest, source, family
         in index["rows"]
     ]  # fmt: skip
+    return rows, index["problems"]
 
 
 def _index(base: str, files: Sequence[str]) -> dict[str, Any]:
