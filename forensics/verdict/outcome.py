@@ -192,6 +192,30 @@ def comes_and_goes(live: Sequence[Sighting], quotes: Quotes) -> bool:
     return len(places) > 1 and aftermath(quotes, places[0], until=places[-1], steady=True).working >= 2
 
 
+def only_complains(members: Sequence[Sighting]) -> bool:
+    """True where a library only warned, and its words name nothing that failed: a link that is slow, a setting that costs speed."""
+    return all(
+        m.kind == "message" and m.weight == 2 and m.type is None and m.level in _LOW and _said("failing").search(m.message[:2_000]) is None
+        for m in members
+    )
+
+
+def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermath, quotes: Quotes) -> bool:
+    """True for an exception that somebody inside of the program caught, where the log still holds one line by which the same writer
+    goes on before it ends. Where no writer has a name, the exception must have been logged, and by the logger of that line."""
+    if any(m.kind != "python" or not _printed_inside(m) or _said("lasts").search(" ".join(m.texts)[:4_000]) for m in live):
+        return False
+    behind = next((line for line in quotes.after(last.span)[:4] if line.text.strip()), None)
+    work = next(iter(quotes.lines(later.first_work)), None) if later.first_work is not None else None
+    line = behind if behind is not None and _said("answered").search(behind.text[:400]) else work
+    if line is None or _said("checks").search(line.text[:400]):
+        return False
+    if last.stream or line.stream:
+        return last.stream == line.stream
+    logger = quotes.lines(last.span, 1)[0].dialect
+    return last.level == "ERROR" and last.rank is line.rank is None and (line is behind or line.dialect == logger)
+
+
 def _printed_inside(seen: Sighting) -> bool:
     """True for a traceback that does not reach down to where a program, a thread or a remote task begins."""
     remote = "ray::" in seen.heading or (seen.type or "").startswith(("ray.exceptions.", "RayTaskError"))

@@ -20,6 +20,8 @@ from forensics.verdict.outcome import (
     caught,
     comes_and_goes,
     finished_before,
+    logged_and_went_on,
+    only_complains,
     orderly_end,
     store_left_first,
     worked_before,
@@ -44,6 +46,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     if store_left_first(members, quotes):
         return Status.HEALTHY
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
+    if only_complains(serious):
+        return Status.HEALTHY
     live = [m for m in serious if not caught(m, quotes)]
     last = max(serious, key=lambda m: m.span.last_line)
     later = aftermath(quotes, last.span, last.stream, steady=True)
@@ -67,7 +71,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return None if not went_on else Status.DEGRADED if any(m.kind == "hardware" for m in live) else Status.HEALTHY
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         return None
-    return Status.DEGRADED if later.went_on or comes_and_goes(live, quotes) else None
+    went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes)
+    return Status.DEGRADED if went_on else None
 
 
 def earliest(members: Sequence[Sighting], source: int) -> Span:

@@ -146,3 +146,77 @@ def test_files_of_ranks_behind_each_other_are_no_work_after_the_failure(told: To
     assert told("".join(files)).status is Status.CRASHED
     later = "".join(f"{prefix.format(0)}{clock.format(n)}step {n} loss 2.1\n" for n in range(15, 40))
     assert told("".join(files) + later).status is Status.DEGRADED
+
+
+STEPS = "".join(f"2026-03-02 10:00:0{n} INFO trainer: step {n} loss {3 - n / 10:.2f}\n" for n in range(1, 8))
+CAUGHT = """\
+2026-03-02 10:00:08 ERROR data: could not read a shard
+Traceback (most recent call last):
+  File "/srv/train/data.py", line 88, in fetch
+    row = self.index[key]
+KeyError: 'shard-17'
+"""
+WENT_ON = "2026-03-02 10:00:09 INFO trainer: step 8 loss 2.20\n"
+
+
+def test_one_line_of_work_behind_a_logged_exception_at_the_end_of_the_log_shows_that_the_job_went_on(told: Told) -> None:
+    assert told(STEPS + CAUGHT + WENT_ON).status is Status.DEGRADED
+    assert told(STEPS + CAUGHT).status is Status.CRASHED
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("in fetch", "in <module>"),  # nobody caught it
+        ("KeyError: 'shard-17'", "RuntimeError: CUDA error: an illegal memory access was encountered"),  # no process gets over it
+        ("2026-03-02 10:00:08 ERROR data: could not read a shard\n", ""),  # printed by nobody knows whom
+        ("10:00:09 INFO", "10:00:07 INFO"),  # written before
+    ],
+)
+def test_one_line_of_work_behind_an_exception_proves_nothing_where_it_may_be_anothers(told: Told, old: str, new: str) -> None:
+    text = STEPS + CAUGHT + WENT_ON
+    assert old in text
+    assert told(text.replace(old, new)).status is Status.CRASHED
+
+
+@pytest.mark.parametrize(("rank", "status"), [(1, Status.DEGRADED), (0, Status.CRASHED)])
+def test_one_line_of_work_counts_for_the_rank_that_printed_it(told: Told, rank: int, status: Status) -> None:
+    steps = "".join(f"[rank{r}]: step {n}: loss={3 - n / 10:.2f}\n" for n in range(1, 6) for r in (0, 1))
+    failed = "".join(f"[rank1]: {line}\n" for line in CAUGHT.splitlines()[1:])
+    assert told(steps + failed + f"[rank{rank}]: step 6: loss=2.4\n").status is status
+
+
+REFUSED = """\
+INFO 03-02 10:00:01 [api_server.py:1] Started server process
+ERROR 03-02 10:00:09 [serving.py:88] Error in preprocessing prompt inputs
+ERROR 03-02 10:00:09 [serving.py:88] Traceback (most recent call last):
+ERROR 03-02 10:00:09 [serving.py:88]   File "/opt/engine/entrypoints/serving.py", line 80, in create
+ERROR 03-02 10:00:09 [serving.py:88]     prompt = self.render(messages)
+ERROR 03-02 10:00:09 [serving.py:88] ValueError: the message has no content
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("POST /v1/completions HTTP/1.1\" 400 Bad Request", Status.DEGRADED),
+        ("POST /v1/completions HTTP/1.1\" 200 OK", Status.DEGRADED),
+        ("POST /v1/completions HTTP/1.1\" 500 Internal Server Error", Status.CRASHED),
+        ("GET /health HTTP/1.1\" 200 OK", Status.CRASHED),
+    ],
+)
+def test_a_server_that_refuses_a_request_lives(told: Told, answer: str, status: Status) -> None:
+    assert told(f'{REFUSED}INFO:     10.0.0.4:51002 - "{answer}\n').status is status
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("NET/IB : link of mlx5_0 is slow", Status.HEALTHY),
+        ("NET/Plugin: this setting may cost performance", Status.HEALTHY),
+        ("socketProgress: Connection closed by remote peer node2<40222>", Status.CRASHED),
+        ("NET/Socket : peer 10.0.0.5<41022> did not answer", Status.CRASHED),
+    ],
+)
+def test_a_warning_at_the_end_is_a_failure_where_it_names_one(told: Told, said: str, status: Status) -> None:
+    assert told(f"{STEPS}node1:771:802 [0] NCCL WARN {said}\n").status is status
