@@ -44,20 +44,21 @@ class Analysis:
 
 
 def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
-    """The run that is the verdict: the last that failed, unless it repeats or follows from an earlier one; of those
-    that did not fail the last in doubt."""
+    """The run that is the verdict: the last that failed, or the first of those right before it that it repeats or follows from; of
+    those that did not fail the last in doubt."""
     if incident is not None and 1 <= incident <= len(analyses):
         return analyses[incident - 1]
     failed = [a for a in analyses if a.failed]
     if not failed:
         return next((a for a in reversed(analyses) if a.doubt is not None), analyses[-1])
-    last = failed[-1]
-    for earlier in failed[:-1]:
-        if _repeats(last, earlier):
-            if earlier.status is Status.DEGRADED:  # it came back, and the job ended of it
-                earlier.status = last.status
-            return earlier
-    return last
+    first = last = failed[-1]
+    for earlier in reversed(failed[:-1]):  # as far back as nothing else went wrong in between
+        if not _repeats(first, earlier):
+            break
+        first = earlier
+    if first.status is Status.DEGRADED:  # it came back, and the job ended of it
+        first.status = last.status
+    return first
 
 
 def came_back(chosen: Analysis, analyses: Sequence[Analysis], quotes: Quotes) -> bool:
@@ -65,8 +66,9 @@ def came_back(chosen: Analysis, analyses: Sequence[Analysis], quotes: Quotes) ->
     if not chosen.failed or chosen.status not in (Status.CRASHED, Status.HUNG):
         return False
     later = analyses[[one is chosen for one in analyses].index(True) + 1 :]
-    begin = later[-1].run.begin if later else None
-    return begin is not None and not any(one.failed for one in later) and aftermath(quotes, begin).went_on
+    if not later or any(one.failed for one in later):
+        return False
+    return any(aftermath(quotes, begin).went_on for begin in later[-1].run.begins)
 
 
 def _repeats(last: Analysis, earlier: Analysis) -> bool:
@@ -81,4 +83,14 @@ def _repeats(last: Analysis, earlier: Analysis) -> bool:
     return follows or (
         last.judgement.category is earlier.judgement.category is not Category.UNKNOWN
         and one.first.root_type == other.first.root_type
+        and _alike(last, earlier)
     )
+
+
+def _alike(last: Analysis, earlier: Analysis) -> bool:
+    """True where two failures of one type are the same by more than that: by the signature that names both, or by their place."""
+    one, other = (analysis.judgement.finding for analysis in (last, earlier))
+    if one is not None or other is not None:
+        return one is not None and other is not None and one.id == other.id
+    frames = [a.cast.primary.first.frames[-1:] for a in (last, earlier) if a.cast.primary is not None]
+    return [(f.file, f.function) for f in frames[0]] == [(f.file, f.function) for f in frames[1]]

@@ -43,10 +43,15 @@ _ONE_OF_ITS_NAME = pattern_of(r"(?:^|/)(?:API|Api)Server(?:_\d+)?$|(?:^|/)Engine
 
 @draft
 class Run:
-    """One run of the job. begin: the line that began it, None for the first; events in log order."""
+    """One run of the job. begins: the lines that began it, one in each source, none for the first run; events in log order."""
 
-    begin: Span | None = None
+    begins: tuple[Span, ...] = ()
     events: list[Event] = field(default_factory=list)
+
+    @property
+    def begin(self) -> Span | None:
+        """The line that began it in the first source, None for the first run."""
+        return self.begins[0] if self.begins else None
 
 
 @lru_cache(maxsize=1)
@@ -67,15 +72,38 @@ def came_up(lines: Sequence[LogLine]) -> Span | None:
 
 
 def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
-    """The runs, in the log's order; one where nothing begins twice. Only a log of one source is split: several files of one
-    job begin at different lines."""
+    """The runs, in the log's order; one where nothing begins twice. Several files of one job are split where each begins as often
+    as the others: processes that write into files of their own, start after start."""
+    by_source: dict[int, tuple[list[Event], list[LogLine]]] = {}
+    for line in lines:
+        by_source.setdefault(line.source, ([], []))[1].append(line)
+    if len(by_source) < 2:
+        return _split_source(events, lines)
+    elsewhere: list[Event] = []
+    for event in events:
+        (by_source[event.span.source][0] if event.span.source in by_source else elsewhere).append(event)
+    runs: list[Run] = []
+    for told, own in by_source.values():
+        found = _split_source(told, own)
+        if len(found) < 2 or (runs and len(found) != len(runs)):
+            return [Run((), list(events))]
+        runs = runs or [Run() for _ in found]
+        for run, part in zip(runs, found, strict=True):
+            run.begins += part.begins
+            run.events += part.events
+    runs[-1].events += elsewhere
+    return runs
+
+
+def _split_source(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
+    """The runs in one source."""
     fails = sorted(e.span.first_line for e in events if e.kind in _FAILS or (e.kind is EventKind.MESSAGE and e.type))
-    if not fails or not lines or lines[0].source != lines[-1].source:
-        return [Run(None, list(events))]
+    if not fails or not lines:
+        return [Run((), list(events))]
     ends = sorted(e.span.first_line for e in events if e.kind in _TOLD)
     told = {n for e in events if e.kind in _TOLD for n in range(e.span.first_line + 1, min(e.span.last_line, e.span.first_line + 40) + 1)}
     found = _real(_boundaries(lines, fails, ends, told), events, lines)
-    runs = [Run(), *(Run(span) for span in found)]
+    runs = [Run(), *(Run((span,)) for span in found)]
     numbers = [span.first_line for span in found]
     for event in events:
         place = bisect_right(numbers, event.span.first_line) if event.span.source >= 0 else 0

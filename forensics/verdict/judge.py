@@ -28,7 +28,7 @@ from forensics.model.verdict import (
 from forensics.verdict import explain, hardware
 from forensics.verdict.analysis import Analysis, came_back, choose
 from forensics.verdict.describe import describe
-from forensics.verdict.incidents import split
+from forensics.verdict.incidents import Run, split
 from forensics.verdict.launcher import with_launchers_word
 from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
@@ -101,15 +101,17 @@ def _missing(intake: Intake) -> str:
     return f"{lost.name} was not read{' to its end' if lost.name in opened else ''}: {lost.why}"
 
 
-def _inside(findings: Sequence[Finding], runs: Sequence[object], place: int) -> list[Finding]:
+def _inside(findings: Sequence[Finding], runs: Sequence[Run], place: int) -> list[Finding]:
     """The findings of one run: those with evidence between its first line and the next run's."""
     if len(runs) == 1:
         return list(findings)
-    begin = getattr(runs[place], "begin", None)
-    after = getattr(runs[place + 1], "begin", None) if place + 1 < len(runs) else None
-    low = begin.first_line if begin is not None else 0
-    high = after.first_line if after is not None else 1 << 60
-    return [f for f in findings if not f.evidence or any(low <= proof.span.first_line < high for proof in f.evidence)]
+    low = {span.source: span.first_line for span in runs[place].begins}
+    high = {span.source: span.first_line for span in runs[place + 1].begins} if place + 1 < len(runs) else {}
+
+    def holds(span: Span) -> bool:
+        return low.get(span.source, 0) <= span.first_line < high.get(span.source, 1 << 60)
+
+    return [f for f in findings if not f.evidence or any(holds(proof.span) for proof in f.evidence)]
 
 
 def _incident(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from forensics.model.verdict import Category, Status
 
 from . import logs
-from .conftest import Told
+from .conftest import Told, primary
 
 START = "[2025-06-01 {} TP{}] Load weight begin. avail mem=78.00 GB\n"
 OOM = "Not enough memory. Please try to increase --mem-fraction-static."
@@ -67,3 +69,46 @@ def test_ranks_that_start_one_after_the_other_are_one_run(told: Told) -> None:
     assert incident.verdict.rank is not None
     assert incident.verdict.rank.number == 6
     assert not incident.others
+
+
+def _script(why: str, *head: str) -> str:
+    told = f'Traceback (most recent call last):\n  File "/srv/train.py", line 30, in <module>\n    main()\n{why}\n'
+    return "".join(f"{line}\n" for line in head) + told
+
+
+MISTAKES = ("FileNotFoundError: [Errno 2] No such file or directory: 'a.yaml'", "KeyError: 'lr'", "TypeError: load() got no 'wd'")
+HEAD = ("=== nanotrain 0.4 ===", "config: lr=3e-4", "loading the tokenizer")
+
+
+@pytest.mark.parametrize("head", [("nohup: ignoring input", "loading data"), HEAD])
+def test_of_several_starts_that_failed_the_last_is_told(told: Told, head: tuple[str, ...]) -> None:
+    incident = told("".join(_script(why, *head) for why in MISTAKES))
+    assert primary(incident).type == "TypeError" and primary(incident).evidence[0].span.first_line > 10
+    assert len(incident.others) == 2
+
+
+def test_a_failure_between_two_alike_parts_them(told: Told) -> None:
+    first, second = _script(MISTAKES[1], *HEAD), _script(MISTAKES[2], *HEAD)
+    for text, line in ((first + second + first, 21), (second + first + first, 14)):
+        found = primary(told(text))
+        assert (found.type, found.evidence[0].span.first_line) == ("KeyError", line)
+
+
+def test_failures_of_one_type_and_kind_are_not_the_same_by_that(told: Told) -> None:
+    def refused(why: str, where: str) -> str:
+        return "".join(f"{line}\n" for line in HEAD) + (
+            'Traceback (most recent call last):\n  File "/srv/run.py", line 3, in <module>\n    check(args)\n'
+            f'  File "/srv/config.py", line 8, in {where}\n    raise ValueError(\nValueError: {why}\n'
+        )
+
+    asked = ("max_model_len (99999) is greater than the derived max_model_len (8192).", "_length")
+    heads = ("Total number of attention heads (40) must be divisible by tensor parallel size (3).", "_heads")
+    assert "attention heads" in primary(told(refused(*asked) + refused(*heads))).message
+
+
+def test_files_of_ranks_that_begin_equally_often_are_split_alike(told: Told) -> None:
+    starts = [_script(why, *HEAD) for why in MISTAKES]
+    incident = told("".join(starts), "".join(starts))
+    assert primary(incident).type == "TypeError" and len(incident.others) == 2
+    whole = told("".join(starts), starts[0])  # nobody knows which of the starts the other file is of
+    assert primary(whole).type == "FileNotFoundError" and not whole.others
