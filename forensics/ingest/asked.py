@@ -9,6 +9,7 @@ A text that is not closed goes on to the end of the line.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from forensics import data
 from forensics.ingest.pattern import Pattern
@@ -29,10 +30,25 @@ _MOST = 16
 
 @lru_cache(maxsize=1)
 def _requests() -> tuple[tuple[bytes, int, bool], ...]:
-    """The rows of signatures/dialects/requests.toml: literal, its size, whether it stands among the fields of a message, which its brace
-    ends."""
-    rows = [row for _, content in data.folder("dialects") for row in content.get("request", ())]
-    return tuple((row["literal"].encode(), len(row["literal"].encode()), row.get("inside", False)) for row in rows)
+    """What the scan looks for: literal, its size, whether it stands among the fields of a message, which its brace ends."""
+    return tuple((row["literal"].encode(), len(row["literal"].encode()), row.get("inside", False)) for row in _rows("request"))
+
+
+@lru_cache(maxsize=1)
+def begins() -> str:
+    """A pattern for what stands before a text that somebody wrote, its quote or bracket with it: all rows of requests.toml."""
+    found = [row["pattern"] for row in _rows("mark")]
+    return "|".join([*found, rf"""\b(?:{names()})["']?\s{{0,8}}[=:]\s{{0,8}}["'\[{{(]"""])
+
+
+@lru_cache(maxsize=1)
+def names() -> str:
+    """Names of arguments and keys whose value somebody wrote, as alternatives of a pattern."""
+    return "|".join(name for row in _rows("field") for name in row["names"])
+
+
+def _rows(kind: str) -> list[dict[str, Any]]:
+    return [row for _, content in data.folder("dialects") for row in content.get(kind, ())]
 
 
 def is_asked(line: bytes | bytearray, start: int, stop: int) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from forensics.ingest.asked import closing
+from forensics.ingest.asked import begins, closing
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
@@ -23,12 +23,6 @@ from forensics.model.stack import Frame
 
 #: "torch.OutOfMemoryError: …", "RuntimeError", with the prefixes loggers put before it (patterns are compiled when first used)
 RAISED = r"(?:[\w.]{1,80}\.)?[A-Z]\w{2,60}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Fault)\b"
-#: the text after these was written by a user of the service, not by the program (request logs, JSON bodies)
-_QUOTES_A_USER = (
-    r"""Received request [^:]{1,80}: prompt: |(?:GenerateReqInput|(?:Receive|Finish): obj=\w{0,60})\(|, out=\{"""
-    r"""|["'](?:prompt|messages|content|text|input)["']\s*:\s*|\b(?:prompt|text|output|completion|query|question)\s?[=:]\s*["']|user: """
-    r"""|\b(?:instruction|user_input|asked)\s?[=:]\s*["']"""
-)
 #: what a quotation begins with, of which the end is looked for
 _OPENING = (b"'", b'"', b"(", b"[", b"{")
 #: the joined text of lines uses a separator that no line holds
@@ -199,7 +193,7 @@ def frames_of(event: Event) -> Iterable[Frame]:
 
 def shows_a_user(text: str) -> bool:
     """True for a line that holds a logged prompt or request body."""
-    return pattern_of(_QUOTES_A_USER).search(text) is not None
+    return pattern_of(begins()).search(text) is not None
 
 
 def quotes_a_user(text: str, at: int) -> bool:
@@ -207,7 +201,7 @@ def quotes_a_user(text: str, at: int) -> bool:
     there."""
     before = b""
     end = 0
-    for found in pattern_of(_QUOTES_A_USER).finditer(text, 0, at):
+    for found in pattern_of(begins()).finditer(text, 0, at):
         before = before or text[:at].encode("latin-1", "replace")  # a byte a character
         begin = found.end()
         if begin <= end:

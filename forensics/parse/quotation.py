@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
+from forensics.ingest.asked import names
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 
 #: characters of a line that are looked at
 LOOK = 4_000
-_ASKED = Pattern(
-    r"\b(?:prompts?|messages|content|inputs?|query|completion|generated_text|text|question|user|assistant)[\"']?\s?[=:]\s?(\"{3}|'{3}|[\"'\[{])",
-    re.IGNORECASE,
-)
 _BRACKETS = {"[": "]", "{": "}"}
+
+
+@lru_cache(maxsize=1)
+def _asked() -> re.Pattern[str]:
+    """What begins a text that somebody wrote, with its quote (1)."""
+    return pattern_of(rf"""\b(?:{names()})["']?\s?[=:]\s?(\"{{3}}|'{{3}}|["'\[{{])""", re.IGNORECASE)
 
 
 def waits_for(lines: Iterable[str]) -> str:
@@ -45,7 +49,7 @@ def waits_for(lines: Iterable[str]) -> str:
 def _opened(text: str) -> tuple[str, int]:
     """What a record's first line opens and does not close: a quote before the brackets around it; of a bracket how many are open."""
     bracket, depth, at = "", 0, 0
-    for match in _ASKED.finditer(text):
+    for match in _asked().finditer(text):
         if match.start() < at:
             continue
         if match[1] not in _BRACKETS:

@@ -9,9 +9,11 @@ Traceback (most recent call last): …                               -> "quoted"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from forensics.ingest.asked import closing
+from forensics.ingest.asked import begins, closing
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine, Span
 from forensics.parse.quotation import waits_for
@@ -22,12 +24,6 @@ from forensics.verdict.sighting import Sighting
 #: the rules: for certain, and where the log does not show the end of what was quoted
 SURE, PERHAPS = "quoted", "perhaps-quoted"
 QUOTED = (SURE, PERHAPS)
-#: request bodies and prompts that engines log, in their own words
-_QUOTES = Pattern(
-    rb"""["'](?:content|prompt|messages|text|inputs?|body)["']\s*:\s*["'\[{]|<\|im_start\||\[INST\]|<\|user\|>"""
-    rb"""|\b(?:prompt|query|question|instruction|user_input|asked)\s?[=:]\s?["']|<\|start_header_id\|>|<start_of_turn>"""
-    rb"""|\w*Req(?:uest)?Input\(|\bReceived request\b"""
-)
 _OPENING = b"'\"[{("
 _COMPLAINS = Pattern(rb"(?i)error|exception|fail|fault|abort|crash|killed|timed out|timeout|out of memory|\bdied\b|assert")
 #: bytes of a line that are looked at, quotations in it, bytes of a failure's words and fewest of them
@@ -36,6 +32,10 @@ _LOOKED_AT, _MOST, _WORDS, _FEWEST = 20_000, 16, 40, 6
 _PASTED, _BELOW = 60, 200
 _HEADER = "Traceback (most recent call last)"
 _SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL"))
+
+
+def _begins() -> re.Pattern[bytes]:
+    return pattern_of(begins().encode())
 
 
 def quoted(seen: Sighting, quotes: Quotes) -> str:
@@ -81,7 +81,7 @@ def _texts_in(raw: bytes, severe: bool) -> list[tuple[int, int]]:
     """(begin, end) of what a line quotes of a request; severe: a line that complains quotes no further than the quotation reaches."""
     found: list[tuple[int, int]] = []
     at = 0
-    while len(found) < _MOST and (opened := _QUOTES.search(raw, at)) is not None:
+    while len(found) < _MOST and (opened := _begins().search(raw, at)) is not None:
         begin = at = opened.end()
         if raw[begin - 1] in _OPENING:
             at = closing(raw, begin, len(raw))
@@ -118,7 +118,7 @@ def _inside_a_request(line: LogLine, span: Span, quotes: Quotes) -> str:
             return ""
         if rule := _by_end([one.text for one in above[place:]], span, quotes):
             return rule
-        return SURE if opened > 0 and _QUOTES.search(other.raw[:_LOOKED_AT].encode("latin-1", "replace")) is not None else ""
+        return SURE if opened > 0 and _begins().search(other.raw[:_LOOKED_AT].encode("latin-1", "replace")) is not None else ""
     return ""
 
 

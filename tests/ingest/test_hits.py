@@ -13,6 +13,7 @@ from forensics.ingest.hits import SHALLOW, is_quoted
 from forensics.ingest.marks import marks_of
 from forensics.ingest.wants import Wants
 from forensics.match import load_signatures
+from forensics.match.subject import quotes_a_user, shows_a_user
 from forensics.model.source import LogLine
 from forensics.model.verdict import Status
 from forensics.pipeline import anchors_for
@@ -146,3 +147,19 @@ def test_of_many_requests_that_quote_alike_few_are_kept_and_a_failure_keeps_its_
     assert sum("GenerateReqInput" in line for line in kept) + sum(intake.repeats.values()) == 401
     assert sum("Receive" in line for line in kept) < 40
     assert "frame 11" in kept
+
+
+OTHERS: list[dict[str, Any]] = [row for kind in ("field", "mark") for _, content in data.folder("dialects") for row in content.get(kind, ())]
+
+
+@pytest.mark.parametrize("row", OTHERS, ids=lambda row: row["id"])
+def test_what_stands_behind_a_field_or_a_mark_was_written_by_somebody(row: dict[str, Any]) -> None:
+    assert row["examples"] and row["counterexamples"]
+    for line in row["examples"]:
+        assert shows_a_user(line) and quotes_a_user(line, line.find(_failure_in(line)) + 1)
+    for line in row["counterexamples"]:
+        assert not quotes_a_user(line, line.find(_failure_in(line)) + 1)
+
+
+def _failure_in(line: str) -> str:
+    return next(text for text in ("CUDA error", "Segmentation fault") if text in line)
