@@ -12,6 +12,7 @@ from typing import Any
 from forensics.callpath import owner_of
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
+from forensics.knowledge.faults import FaultCode
 from forensics.model.knowledge import Facts
 from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import (
@@ -29,32 +30,19 @@ from forensics.model.verdict import (
 from forensics.verdict.category import Judgement
 from forensics.verdict.chains import told_by
 from forensics.verdict.hang import Hang
+from forensics.verdict.hardware import known_fault
 from forensics.verdict.sighting import exits as known_exits
+from forensics.verdict.situations import situations
 
 _MOST = 6
 #: one step that sets a variable is enough
 _ASSIGNMENT = pattern_of(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
-_AMD = pattern_of(r"\b(?:HIP error|hipError\w+|HSA_STATUS_\w+|Memory access fault by GPU node|HW Exception by GPU node|amdgpu: )")
-
-
-_TPU = pattern_of(r"\bTPU\b|memory space (?:hbm|[sv]mem)|Attempting to (?:allocate|reserve) .{1,60}That was not possible|\blibtpu\b")
-_COORDINATION = pattern_of(r"coordination service|JAX distributed service|stopped sending heartbeats|/task:\d{1,6} heartbeat timeout")
-#: what a signature knows of the device that it speaks of
-_OF_RULE = {"rocm.": "amd", "jax.tpu": "tpu", "ascend.": "npu", "gaudi.": "hpu"}
-_OF_RULE |= {"launcher.slurm-node": "node", "launcher.mpi-daemon": "node"}
-#: a server whose start took longer than the one who started it would wait
-_SLOW_START = pattern_of(
-    r"(?i:server|engine|model|service|node|replica|process)\w{0,3}\b.{0,40}(?i:failed to (?:start|become|initiali[sz]e)|(?:did not|didn't) "
-    r"(?:start|become|get ready|initiali[sz]e)|not (?:ready|started)|start-?up).{0,60}(?i:within|time-?d? ?-?out|in time)"
-)
 #: what a check on the host says where it compared shapes or types
 _OF_SHAPES = pattern_of(
     r"(?i:shape|size|dim|dtype|stride|contiguous|numel|ndim|divisible|torch\.[a-z]+\d|head|hidden|\btype|isinstance\([^)]{0,80}tensor)"
 )
-_GLOO_GONE = pattern_of(r"gloo/transport/\w{1,12}/\w{1,20}\.cc:\d{1,5}\] (?:Read|Write|Connection)[^\n]{0,80}(?:peer|pipe|reset)")
 _COMPILER = pattern_of(r"\b(?:gcc|g\+\+|clang|nvcc|ptxas|ninja|CppCompileError)\b")
 _NO_MODULE = pattern_of(r"No module named '(\w{2,60})\.[\w.]{1,120}'")
-_SOCKET_GONE = pattern_of(r"error trying to connect: No such file or directory")
 #: which device is full, and by how much, as the allocator says it
 _FULL = pattern_of(r"^GPU \d{1,3} is full: [\d.]{1,12} \w{1,5} more were asked for")
 _FULL_SAID = pattern_of(r"Tried to allocate ([\d.]{1,12} [KMGT]?i?B).{0,20}?GPU (\d{1,3})")
@@ -72,43 +60,25 @@ def _advice() -> dict[str, dict[str, Any]]:
 
 
 def _advice_for(category: Category, settings: Sequence[str]) -> dict[str, Any]:
-    """A category's advice, with what another vendor's GPU or framework (amd, jax) needs instead."""
+    """A category's advice, with what another situation (another vendor's GPU, another framework) needs instead."""
     found = dict(_advice().get(category.value, {}))
     for setting in settings:
         found.update(found.get(setting, {}))
     return found
 
 
-def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
+def _settings(primary: Failure, facts: Facts, finding: Finding | None, outside: bool) -> list[str]:
     """Which of the advice's variants are this run's."""
     said = f"{primary.root_type} {primary.root_message} {primary.message}"[:4_000]
-    kinds = []
-    if facts.gpu is not None and facts.gpu.sm:
-        amd = facts.gpu.sm.startswith("gfx")
-    else:
-        amd = _AMD.search(said) is not None
-    if amd:
-        kinds.append("amd")
+    kinds = situations(said, facts, finding)
     name = (primary.type or "").rsplit(".", 1)[-1]
     if name in _STOPPED:
         kinds.append("by_hand")
     elif name in _KILLED:
         kinds.append("killed")
-    if facts.engine == "jax":
-        kinds.append("jax")
-    if facts.engine in ("llama.cpp", "ollama"):
-        kinds.append("llama_cpp")
-    if _TPU.search(said):
-        kinds.append("tpu")
-    if _COORDINATION.search(said):
-        kinds.append("coordination")
-    if _SLOW_START.search(said):
-        kinds.append("slow_start")
     own = primary.root_message or primary.message
     if (primary.root_type or name).rsplit(".", 1)[-1] == "AssertionError" and not _OF_SHAPES.search(own):
         kinds.append("other_check")
-    if _GLOO_GONE.search(said):
-        kinds.append("gloo")
     if "InductorError" in said and not _COMPILER.search(said):
         kinds.append("inductor")
     missing = _NO_MODULE.search(said)
@@ -116,12 +86,6 @@ def _settings(primary: Failure, facts: Facts, outside: bool) -> list[str]:
         kinds.append("part_of_a_package")
     if own == "terminated" and name in _STOPPED:
         kinds.append("asked")
-    if "died unexpectedly" in said or _SOCKET_GONE.search(said):
-        kinds.append("vanished")
-    if "died unexpectedly before finishing this task" in said:  # an actor of Ray
-        kinds.append("node" if "node has died" in said else "actor")
-    if "probe, will be restarted" in said:
-        kinds.append("probe")
     if primary.frames and primary.type and not outside:
         kinds.append("raised")
         if all(owner_of(frame) is not Owner.USER for frame in primary.frames[-3:]):
@@ -157,13 +121,13 @@ def verdict_of(
     """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run;
     proof: of a hang."""
     finding = judgement.finding
-    of_rule = [kind for start, kind in _OF_RULE.items() if finding is not None and finding.id.startswith(start)]
-    advice = _advice_for(judgement.category, [*_settings(primary, facts, outside), *of_rule])
+    settings = _settings(primary, facts, finding, outside)
+    advice = _advice_for(judgement.category, settings)
     title = _title(primary, judgement, hang)
-    sentences = [
-        finding.explanation if finding is not None and finding.explanation else str(advice.get("explanation", ""))
-    ]
-    broken = judgement.category is Category.NCCL and _GLOO_GONE.search(f"{primary.root_message} {primary.message}"[:4_000]) is not None
+    fault = known_fault(primary.type) if finding is None and judgement.category is Category.DRIVER_OR_HARDWARE else None
+    explained = finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else ""
+    sentences = [explained or str(advice.get("explanation", ""))]
+    broken = judgement.category is Category.NCCL and "gloo" in settings
     sentences += _who(rank, same, hang, judgement.category is Category.KILLED_EXTERNALLY, broken)
     if outside:
         sentences.append(
@@ -174,6 +138,8 @@ def verdict_of(
         :2
     ]
     next_steps = list(finding.next_steps) if finding is not None else []
+    if fault is not None and fault.action:
+        advice = {**advice, "next_steps": [f"{fault.action[0].upper()}{fault.action[1:]}.", *advice.get("next_steps", ())]}
     if hang is not None and hang.culprit is not None:  # who to look at is known
         next_steps = _about(hang.culprit, advice.get("culprit", {}).get("next_steps", ()))
     # A signature's steps are for its failure, its category's for any of the kind: those would only water them down.
@@ -198,6 +164,13 @@ def verdict_of(
         evidence=_evidence(primary, judgement, contradictions, proof),
         alternatives=_alternatives(judgement, advice),
     )
+
+
+def _of_fault(type_: str, fault: FaultCode) -> str:
+    """What the catalogue says of an Xid: "Xid 79: GPU has fallen off the bus: PCIe access failed."."""
+    if not fault.meaning or fault.meaning.startswith(fault.name):
+        return f"{type_}: {fault.meaning or fault.name}."
+    return f"{type_} ({fault.name}): {fault.meaning}."
 
 
 def _about(culprit: Rank, steps: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from forensics.data import table
+from forensics.knowledge.faults import FaultCode, sxid, xid
 from forensics.model.event import Event, EventKind, HardwareFault
 from forensics.model.verdict import HardwareRow
 from forensics.verdict.quotes import Quotes
@@ -36,6 +37,14 @@ def fault_of(event: Event) -> HardwareFault | None:
 def of_the_program(fault: HardwareFault) -> bool:
     """True where the fault is what a program's own error looks like from the driver."""
     return (fault.kind == "xid" and fault.code in _OF_THE_PROGRAM) or is_page_fault(fault)
+
+
+def known_fault(type_: str | None) -> FaultCode | None:
+    """The catalogue's row of a failure whose type is "Xid 79" or "SXid 20034"; None where it is another, or has none."""
+    kind, _, code = (type_ or "").partition(" ")
+    if not code.isdigit():
+        return None
+    return xid(int(code)) if kind == "Xid" else sxid(int(code)) if kind == "SXid" else None
 
 
 def is_page_fault(fault: HardwareFault) -> bool:

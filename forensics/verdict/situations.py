@@ -1,0 +1,51 @@
+"""In which situation a failure happened, as far as advice depends on it. In: a failure's words, facts, its signature; out: names. Sample:
+
+    "RuntimeError: HIP error: out of memory" on a GPU that no line names   -> ["amd"]
+    "DistNetworkError: … TCPStore …: connection refused"                   -> ["store"]
+
+signatures/verdict/situations.toml says what shows each; a table below a category in advice.toml holds what to do in it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from forensics.data import table
+from forensics.ingest.compiled import pattern_of
+from forensics.model.knowledge import Facts
+from forensics.model.verdict import Finding
+
+
+class Situation(NamedTuple):
+    """A row of the table. says: of the failure's words; rules: how ids of signatures begin; engines: names."""
+
+    name: str
+    says: re.Pattern[str] | None
+    rules: tuple[str, ...]
+    engines: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def rows() -> tuple[Situation, ...]:
+    """The rows of the table, in its order: of what two of them say the later one's counts."""
+    return tuple(
+        Situation(
+            row["name"], pattern_of(row["says"]) if "says" in row else None, tuple(row.get("rules", ())), tuple(row.get("engines", ()))
+        )
+        for row in table("verdict/situations")["situation"]
+    )
+
+
+def situations(said: str, facts: Facts, finding: Finding | None) -> list[str]:
+    """Names of the situations, in the table's order. said: type and messages of the failure."""
+    found = []
+    for row in rows():
+        if row.name == "amd" and facts.gpu is not None and facts.gpu.sm:
+            holds = facts.gpu.sm.startswith("gfx")  # known, whatever the words sound like
+        else:
+            holds = row.says is not None and row.says.search(said) is not None
+        if holds or facts.engine in row.engines or (finding is not None and bool(row.rules) and finding.id.startswith(row.rules)):
+            found.append(row.name)
+    return found
