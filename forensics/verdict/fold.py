@@ -86,7 +86,7 @@ def fold(seen: Sequence[Sighting]) -> list[Group]:
     groups: dict[tuple[str, bool], Group] = {}
     for sighting in seen:
         # Where a process waited differs by the moment at which it was asked; what it waited for does not.
-        frames = () if sighting.kind == "collective_timeout" else sighting.frames
+        frames = () if sighting.kind in ("collective_timeout", "message") else sighting.frames
         mark = fingerprint(sighting.kind, sighting.root_type, sighting.root_message, frames)
         # A consequence never shares a group with a cause.
         key = (mark, sighting.role is None)

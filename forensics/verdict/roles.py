@@ -231,7 +231,12 @@ def _worked_between(span: Span, kill: Sighting, quotes: Quotes) -> bool:
 
 def is_watchdog(group: Group) -> bool:
     """True for what an engine's watchdog says when its engine made no progress."""
-    return any(_WATCHDOG.search(text) for text in (*group.first.texts[:2], *(e.message for e in group.first.events[:4])))
+    return any(map(is_watchdogs_word, (*group.first.texts[:2], *(e.message for e in group.first.events[:4]))))
+
+
+def is_watchdogs_word(text: str) -> bool:
+    """True for a message by which such a watchdog reports."""
+    return _WATCHDOG.search(text) is not None
 
 
 def _named(first: Group, ordered: Sequence[Group]) -> Group:

@@ -35,6 +35,7 @@ from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.survival import earliest, interrupted, survived
 from forensics.verdict.taught import overlooked, teach
 from forensics.verdict.unreported import of_hang
+from forensics.verdict.watchdogs import add_dumps
 
 #: categories whose loudest rank is a victim: only a culprit is named
 _WAITED = frozenset((Category.HANG_OR_WATCHDOG,))
@@ -54,7 +55,9 @@ def analyse(
     told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
     if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
-    groups = fold(subordinate(join(seen, run.events, order), order))
+    told_once = join(seen, run.events, order)
+    add_dumps(told_once, run.events)
+    groups = fold(subordinate(told_once, order))
     cast = assign(groups, order, quotes, hang.culprit if hang is not None else None)
     primary = cast.primary
     if primary is None:

@@ -1,7 +1,10 @@
-"""Which rank's own watchdog kept quiet. In: a hang's verdict and its cast; out: a sentence more. Sample:
+"""What an engine's watchdogs tell: which of them kept quiet, and where a process stood. In: a hang's verdict and its cast; sightings
+and dumps; out: a sentence more; frames. Samples:
 
 "Watchdog timeout (self.watchdog_timeout=300)" of TP0, TP1 and TP3, while TP2 had been seen at work before
 -> "3 of 4 ranks report it; TP2 does not: …"
+
+"Watchdog timeout (…)" of TP0, and py-spy's dump of its process below -> the main thread's frames
 
 That names where to look, not whose fault it is: the rank stays unnamed in the verdict.
 """
@@ -10,11 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forensics.ingest.compiled import pattern_of
+from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
 from forensics.model.source import Rank, RankActivity
+from forensics.model.stack import Frame
 from forensics.model.verdict import Verdict
 from forensics.verdict.hang import Hang
-from forensics.verdict.roles import Cast, is_watchdog
+from forensics.verdict.roles import Cast, is_watchdog, is_watchdogs_word
+from forensics.verdict.sighting import Sighting
+
+#: lines below a watchdog's word in which its dump may end another process's
+_BELOW = 600
+#: how a program's own thread is known where the dump does not name it
+_PROGRAM = "<module>"
+_AXIS = pattern_of(r"(?<![A-Za-z0-9])[A-Z]{1,4}P\d{1,5}(?![A-Za-z0-9])")
 
 
 def with_quiet_rank(verdict: Verdict, cast: Cast, hang: Hang | None, activity: Sequence[RankActivity]) -> Verdict:
@@ -35,3 +48,42 @@ def with_quiet_rank(verdict: Verdict, cast: Cast, hang: Hang | None, activity: S
         "the others may only have waited."
     )
     return replace(verdict, explanation=f"{verdict.explanation} {note}".strip())
+
+
+def add_dumps(seen: Sequence[Sighting], events: Sequence[Event]) -> None:
+    """Gives a watchdog's word the frames of the main thread, from the dump of its process that stands below it."""
+    told = [s for s in seen if s.kind == "message" and not s.frames and is_watchdogs_word(s.message)]
+    dumps = [(e, frames) for e in events if e.kind is EventKind.STACK and "tool" in e.fields and (frames := _main(e))] if told else []
+    for sighting in told if dumps else ():
+        below = [(e, frames) for e, frames in dumps if _stands_below(e, sighting)]
+        named = [one for one in below if _is_of(one[0], sighting.rank)]
+        if not named and len(told) == 1:
+            named = [one for one in below[:1] if one[0].rank is None and not _axes(one[0])]
+        if named:
+            chosen = named[0]
+            sighting.frames = chosen[1]
+            sighting.events = [*sighting.events, chosen[0]]
+            sighting.spans = [*sighting.spans, chosen[0].span]
+
+
+def _main(event: Event) -> tuple[Frame, ...]:
+    """The frames of the program's own thread in a dump, outermost first."""
+    own = next((s for s in event.stacks if s.thread == "MainThread"), None)
+    own = own or next((s for s in event.stacks if s.frames and s.frames[0].function == _PROGRAM), None)
+    return own.frames if own is not None else ()
+
+
+def _stands_below(event: Event, sighting: Sighting) -> bool:
+    return event.span.source == sighting.span.source and 0 < event.span.first_line - sighting.span.last_line <= _BELOW
+
+
+def _is_of(event: Event, rank: Rank | None) -> bool:
+    """True for the dump of a rank's process: its lines say so, or the process's name."""
+    if rank is None:
+        return False
+    return event.rank.key == rank.key if event.rank is not None else _axes(event) == set(_AXIS.findall(rank.label)) != set()
+
+
+def _axes(event: Event) -> set[str]:
+    """The parallel axes in the name of a dump's process ("sglang::scheduler_DP1_TP3")."""
+    return set(_AXIS.findall(str(event.fields.get("reason", ""))))

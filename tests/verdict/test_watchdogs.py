@@ -6,7 +6,7 @@ import pytest
 
 from forensics.model.verdict import Category, CausalRole, Incident, Status
 
-from .conftest import Told
+from .conftest import Told, primary
 
 WORK = "".join(
     f"[2026-05-06 11:00:{n:02} TP{n % 4}] Decode batch. #running-req: 4, #token: {900 + n}, token usage: 0.05, gen throughput (token/s): 88.10, #queue-req: 0\n"
@@ -102,3 +102,37 @@ def test_work_of_another_rank_counts_too(told: Told) -> None:
 
 def test_work_behind_the_failure_does_not(told: Told) -> None:
     assert phase(told(ARGS + FULL)) == phase(told(ARGS + FULL + WORK.replace(" 11:00:", " 11:03:"))) != "decode"
+
+
+def _spied(rank: int, call: str) -> str:
+    return (
+        f"Process {4000 + rank}: sglang::scheduler_TP{rank}\nPython v3.10.12 (/usr/bin/python3.10)\n\n"
+        f'Thread {4800 + rank} (idle): "Thread-1 (watchdog_thread)"\n    dump (sglang/srt/utils.py:99)\n    _bootstrap (threading.py:973)\n'
+        f'Thread {4000 + rank} (idle): "MainThread"\n    {call} (sglang/srt/layers/linear.py:222)\n'
+        f"    event_loop_overlap (sglang/srt/managers/scheduler.py:640)\n    run_scheduler_process (sglang/srt/managers/scheduler.py:{'2' * (rank + 3)})\n"
+    )
+
+
+def _barked(*ranks: int) -> str:
+    return "".join(f"[2026-03-02 10:05:06 TP{rank}] Watchdog timeout (self.watchdog_last_forward_ct=9, forward_ct=9)\n" for rank in ranks)
+
+
+def _at(incident: Incident) -> list[str]:
+    return [frame.function for frame in primary(incident).frames][-2:]
+
+
+def test_the_path_of_a_watchdogs_hang_is_its_dumps_main_thread(told: Told) -> None:
+    assert _at(told(_barked(0) + _spied(0, "gather"))) == ["event_loop_overlap", "gather"]
+    assert _at(told(_barked(0, 1) + _spied(1, "reduce") + _spied(0, "gather"))) == ["event_loop_overlap", "gather"]
+    dumped = (
+        'Thread 0x00007f11 (most recent call first):\n  File "/opt/sglang/srt/utils.py", line 9 in watchdog_thread\n\n'
+        'Thread 0x00007f12 (most recent call first):\n  File "/opt/sglang/srt/layers/linear.py", line 2 in gather\n'
+        '  File "/opt/sglang/srt/managers/scheduler.py", line 640 in event_loop_overlap\n  File "<string>", line 1 in <module>\n'
+    )
+    assert _at(told(_barked(0) + dumped)) == ["event_loop_overlap", "gather"]
+
+
+def test_a_dump_of_another_process_gives_no_path(told: Told) -> None:
+    assert _at(told(_barked(0) + _spied(1, "reduce"))) == []
+    assert _at(told(_barked(0, 1) + _spied(0, "gather").replace("sglang::scheduler_TP0", "python serve.py"))) == []
+    assert _at(told(_spied(0, "gather") + _barked(0))) == []  # asked for before
