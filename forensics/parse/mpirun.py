@@ -38,8 +38,8 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.record import replace
-from forensics.model.source import LogLine, Rank
-from forensics.parse.reading import Lazy, following, hits, make
+from forensics.model.source import LogLine, Rank, Span
+from forensics.parse.reading import Lazy, fold, following, hits, make
 from forensics.parse.rows import Row, Table
 from forensics.parse.signals import exited, signal_in, signal_name
 
@@ -101,7 +101,7 @@ _TABLE = Table(
             EventKind.COMMUNICATION,
             r"\*\*\* (?P<message>An error occurred in (?P<operation>MPI_\w{1,60}).*)$",
             fields={"what": "mpi"},
-            after=6,
+            after=16,
         ),
         Row(
             "Fatal error in ",
@@ -187,6 +187,11 @@ _REMOTE = Lazy(r"^\s*Remote daemon: \S{1,120} on node (\S{1,200})")
 #: what begins the report of an MPI call that failed
 _CALLS = ("*** An error occurred in MPI_", "Fatal error in ")
 _FATAL_ERRORS = "MPI_ERRORS_ARE_FATAL"
+#: lines in which a block of Open MPI ends, other processes' among them
+_BLOCK = 40
+#: the name of a process: its job, and its rank in MPI_COMM_WORLD
+_REPORTER = Lazy(r"reported by process \[\d{1,20},(\d{1,7})\]")
+_ERROR = Lazy(r"(MPI_ERR_\w{1,40}): .{1,400}$")
 #: `MPID_Send(499)................: ` of MPICH's error stack
 _STACK_LINE = Lazy(r"^\s*(?:P?MPI|internal_|MPID)\w{0,80}\(\d+\)\.{0,60}:(?: |$)")
 _STATUS = Lazy(r"EXIT CODE: (\d+)|KILLED BY SIGNAL: (\d+)|EXIT STRING: (.{1,80})")
@@ -239,7 +244,10 @@ def parse(intake: Intake) -> list[Event]:
     for index in hits(intake, _BAD):
         events += _bad(intake, index)
     told = {(intake.lines[i].source, intake.lines[i].number): i for i in hits(intake, *_CALLS, _LOST)}
-    return events + [_completed(intake, _named(event), told) for event in _TABLE.read(intake)]
+    read = fold(_completed(intake, _named(event), told) for event in _TABLE.read(intake, folded=False))
+    blocks = [event.span for event in read if event.fields.get("what") == "mpi" and event.span.last_line > event.span.first_line]
+    inside = {(span.source, number) for span in blocks for number in range(span.first_line + 1, span.last_line + 1)}
+    return events + [e for e in read if e.type is None or (e.span.source, e.span.first_line) not in inside or e.span in blocks]
 
 
 def _completed(intake: Intake, event: Event, told: Mapping[tuple[int, int], int]) -> Event:
@@ -252,6 +260,8 @@ def _completed(intake: Intake, event: Event, told: Mapping[tuple[int, int], int]
         return replace(event, message=f"{event.message} on {node}", fields={**event.fields, "node": node}) if node else event
     if event.kind is not EventKind.COMMUNICATION:
         return event
+    if index is not None and _CALLS[0] in intake.lines[index].raw:
+        return _open_mpis(intake, index, event)
     if any(_FATAL_ERRORS in text for text in below[:6]):
         return replace(event, fields={**event.fields, "fatal": True})
     stack = []
@@ -260,6 +270,33 @@ def _completed(intake: Intake, event: Event, told: Mapping[tuple[int, int], int]
             break
         stack.append(text.strip())
     return replace(event, message=f"{event.message}\n{stack[-1]}") if stack else event
+
+
+def _open_mpis(intake: Intake, index: int, event: Event) -> Event:
+    """Open MPI's block of `***` lines: who reports, which error, whether it ends the job. Other processes' blocks may be woven in."""
+    line = intake.lines[index]
+    writer = line.raw[: line.raw.find("***")]
+    last, rank, error, fatal = line, event.rank, None, False
+    for _, after in following(intake, index, _BLOCK):
+        if not after.raw.startswith(writer) or not after.raw[len(writer) :].startswith("***"):
+            continue
+        text = after.raw[len(writer) + 3 :].strip()
+        if text.startswith(_CALLS[0].strip("* ")):
+            break
+        last = after
+        reporter, found = _REPORTER.match(text), _ERROR.match(text)
+        if reporter:
+            number = int(reporter[1])
+            rank = Rank(f"rank {number}", number, node=event.rank.node if event.rank else None)
+        error = error or found
+        fatal = fatal or _FATAL_ERRORS in text
+        if text.startswith("and potentially") or (fatal and writer == ""):
+            break
+    fields = {**event.fields, "fatal": True} if fatal else dict(event.fields)
+    span = Span(event.span.source, event.span.first_line, last.number)
+    if error is None:
+        return replace(event, rank=rank, fields=fields, span=span)
+    return replace(event, type=error[1], message=f"{error[0]}\n{event.message}", rank=rank, fields=fields, span=span)
 
 
 def _named(event: Event) -> Event:
