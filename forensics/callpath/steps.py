@@ -65,10 +65,10 @@ def is_plumbing(frame: Frame) -> bool:
 
 
 def build(
-    frames: Sequence[Frame], message: str = "", kernel: KernelName | None = None, launch_blocking: bool = False
+    frames: Sequence[Frame], message: str = "", kernel: KernelName | None = None, launch_blocking: bool = False, amd: bool = False
 ) -> CallPath:
     """The call path of one failure. message: all that was said (decides about the gap); kernel: where one is known, it is the
-    last step; launch_blocking: True where the log shows that launches were synchronous."""
+    last step; launch_blocking: True where the log shows that launches were synchronous; amd: True on a GPU of AMD."""
     steps: list[tuple[CallStep, int]] = []
     inside_library = drafted = False
     last = _last(frames)
@@ -84,12 +84,19 @@ def build(
                 # A draft head runs the layers of its target's file: the draft's own name says which model this is.
                 continue
             drafted = drafted or label in draft_words()
-            _append(steps, CallStep(label, owner, index), weight)
+            _append(steps, CallStep(_amds(label) if amd else label, owner, index), weight)
         inside_library = owner is Owner.KERNEL_LIBRARY
     if kernel is not None and not any(kernel.name in step.label for step, _ in steps):
         _append(steps, CallStep(_short(kernel), Owner.KERNEL_LIBRARY, None), 9)
     kept = tuple(_trim(steps))
     return CallPath(kept, _gaps(kept, message, launch_blocking))
+
+
+def _amds(label: str) -> str:
+    """A step's words on a GPU of AMD."""
+    for word, other in table("frames/labels")["amd"].items():
+        label = label.replace(word, other)
+    return label
 
 
 def _last(frames: Sequence[Frame]) -> int:

@@ -165,3 +165,15 @@ def test_the_log_says_the_phase_where_no_frame_does() -> None:
     ]
     assert phase_of((), begun) == "graph_capture"
     assert phase_of((), begun[:2]) is None
+
+
+def test_a_capture_has_the_devices_name() -> None:
+    drafts = [[step.label for step in build(DRAFT_CAPTURE, amd=amd).steps] for amd in (False, True)]
+    assert "draft CUDA graph capture" in drafts[0] and "draft HIP graph capture" in drafts[1]
+    vllm = "/usr/lib/python3/dist-packages/vllm/v1/worker/"
+    tpu = (Frame("compile_or_warm_up_model", vllm + "tpu_worker.py", 210), Frame("capture_model", vllm + "tpu_model_runner.py", 1210))
+    assert labels(tpu)[0] == "XLA compilation" and phase_of(tpu) == "warmup"
+    gpu = (Frame("compile_or_warm_up_model", vllm + "gpu_worker.py", 210), Frame("capture_model", vllm + "gpu_model_runner.py", 1210))
+    assert "CUDA graph capture" in labels(gpu) and phase_of(gpu) == "graph_capture"
+    npu = (Frame("capture", SGLANG + "model_executor/npu_graph_runner.py", 90),)
+    assert labels(npu)[0] == "NPU graph capture" and phase_of(npu) == "graph_capture"

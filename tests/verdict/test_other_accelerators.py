@@ -174,3 +174,27 @@ def test_an_engines_or_a_librarys_own_exception_is_not_the_users(told: Told) -> 
         assert "user" not in incident.verdict.title
     own = text.replace("/usr/lib/python3/dist-packages/{}", "/home/me/serve.py")
     assert told(own).verdict.category is Category.USER_CODE
+
+
+CAPTURED = (
+    'Traceback (most recent call last):\n  File "/sgl/python/sglang/srt/model_executor/cuda_graph_runner.py", line 300, in capture\n'
+    '    self.capture_one_batch_size(bs, forward)\n  File "/sgl/python/sglang/srt/layers/pooler.py", line 30, in pool\n    x = torch.empty(n)\n'
+)
+
+
+def test_graphs_of_an_amd_gpu_are_hip_graphs(told: Told) -> None:
+    steps = [
+        {step.label for step in primary(told(f"{CAPTURED}torch.OutOfMemoryError: {who} out of memory. Tried to allocate 2.00 GiB.\n")).call_path.steps}
+        for who in ("HIP", "CUDA")
+    ]
+    assert "HIP graph capture" in steps[0] and "CUDA graph capture" in steps[1]
+
+
+def test_vllm_on_a_cpu_is_told_of_the_hosts_memory(told: Told) -> None:
+    text = (
+        "INFO 03-02 10:00:02 [__init__.py:244] Automatically detected platform {}.\n"
+        "INFO 03-02 10:00:02 [core.py:58] Initializing a V1 LLM engine (v0.9.1) with config: model='m'\n"
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+    )
+    assert told(text.format("cpu")).verdict.category is Category.OOM_HOST
+    assert told(text.format("cuda")).verdict.category is Category.OOM_GPU
