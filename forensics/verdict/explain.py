@@ -29,6 +29,7 @@ from forensics.model.verdict import (
 )
 from forensics.verdict.category import Judgement
 from forensics.verdict.chains import told_by
+from forensics.verdict.choices import choice_in, step_for
 from forensics.verdict.hang import Hang
 from forensics.verdict.hardware import known_fault
 from forensics.verdict.sighting import exits as known_exits
@@ -51,6 +52,10 @@ _PLACE_OF_CHECK = pattern_of(r"^(?:Runtime check|Check|Assertion) failed at /\S{
 _DETAIL = 140
 #: how many quotes a reader sees first
 _SHOWN = 3
+#: where a value that was refused is what has to be changed
+_OF_SETTINGS = (
+    Category.CONFIG_ERROR, Category.UNSUPPORTED_DTYPE_OR_QUANT, Category.SHAPE_OR_DTYPE_ASSERT, Category.MODEL_LOAD, Category.USER_CODE,
+)  # fmt: skip
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
 
@@ -138,6 +143,9 @@ def verdict_of(
         :2
     ]
     next_steps = list(finding.next_steps) if finding is not None else []
+    refused = choice_in(primary.root_message or primary.message) if judgement.category in _OF_SETTINGS else None
+    if refused is not None:
+        next_steps.insert(0, step_for(refused, facts.engine))
     if fault is not None and fault.action:
         advice = {**advice, "next_steps": [f"{fault.action[0].upper()}{fault.action[1:]}.", *advice.get("next_steps", ())]}
     if hang is not None and hang.culprit is not None:  # who to look at is known
