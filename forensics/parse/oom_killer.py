@@ -9,11 +9,13 @@ OOM_KILL events. Samples:
        fields {"victim_pid": 4711, "victim_name": "pt_data_worker", "invoker": "python3", "cgroup": "/kubepods/pod1", "constraint": "CONSTRAINT_MEMCG",
                "rss_bytes": 8319467520, "by": "kernel"}
 
-The invoker only happened to allocate when memory was short: the victim is who died. An invocation without a kill is a WARNING.
+The invoker only happened to allocate when memory was short: the victim is who died. Where the line of the kill is missing, the facts
+name the victim; the table of tasks alone tells of a kill, and not whose. An invocation without any of them is a WARNING.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
@@ -24,6 +26,8 @@ from forensics.parse.reading import Lazy, hits, make
 
 _INVOKED = "invoked oom-killer"
 _FACTS = "oom-kill:constraint="
+#: the head of the table that the kernel prints of all tasks before it kills one
+_TABLE = "tgid total_vm"
 
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"Killed process ", 4, 2, "oom_killer"),
@@ -31,6 +35,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"killed process ", 4, 2, "oom_killer"),
     Anchor(_INVOKED.encode(), 1, 2, "oom_killer"),
     Anchor(_FACTS.encode(), 1, 3, "oom_killer"),
+    Anchor(_TABLE.encode(), 1, 3, "oom_killer"),
     Anchor(b"sending SIG", 1, 1, "oom_killer"),
     Anchor(b"oom_reaper: reaped process", 2, 1, "oom_killer"),
     Anchor(b"systemd-oomd", 0, 1, "oom_killer"),
@@ -39,6 +44,7 @@ ANCHORS: tuple[Anchor, ...] = (
 _VICTIM = Lazy(
     r"(?P<message>(?P<how>Memory cgroup out of memory|Out of memory(?: \([^)]{0,80}\))?|Tasks in .{1,300} are going to be killed)?:? ?[Kk]ill(?:ed)? process (?P<pid>\d+) \((?P<name>[^)]{1,60})\).*)$"
 )
+_TABLE_HEAD = Lazy(r"(?P<message>\[ +pid +\] +uid +tgid total_vm +rss .{0,80})$")
 _RSS = Lazy(r"(anon|file|shmem)-rss:(\d+)kB")
 _WHO = Lazy(r"(?P<name>[^\s\[\]][^\[\]]{0,60}?) invoked oom-killer")
 _PAIR = Lazy(r"(\w+)=([^,]{0,300})")
@@ -47,6 +53,8 @@ _OOMD = Lazy(r"(?P<message>Killed (?P<cgroup>/\S{1,300}) due to memory .*)$")
 
 #: lines between the invocation and the kill (the memory report between them can be long)
 _REACH = 600
+#: rows of the table of tasks that may stand between its head and the kill
+_TASKS = 20_000
 
 
 def parse(intake: Intake) -> list[Event]:
@@ -78,8 +86,7 @@ def parse(intake: Intake) -> list[Event]:
             (p for i, p in reversed(facts) if i <= index and index - i <= 40 and p.get("pid") == str(pid)), None
         )
         if pairs:
-            fields["constraint"] = pairs.get("constraint")
-            fields["cgroup"] = pairs.get("oom_memcg") or pairs.get("task_memcg")
+            fields.update(_place(pairs))
         elif "cgroup" in line.text:
             fields["constraint"] = "CONSTRAINT_MEMCG"
         if line.stream and "=" not in line.stream:
@@ -94,6 +101,7 @@ def parse(intake: Intake) -> list[Event]:
                 fields={k: v for k, v in fields.items() if v is not None},
             )
         )
+    events += _unsaid(lines, facts, hits(intake, _TABLE), invoked, used, [(source, number, pid) for (source, pid), number in seen.items()])
     for index, name in invoked:
         if index not in used:
             events.append(
@@ -106,6 +114,45 @@ def parse(intake: Intake) -> list[Event]:
                 )
             )
     return events + _userspace(intake)
+
+
+def _place(pairs: dict[str, str]) -> dict[str, Any]:
+    return {"constraint": pairs.get("constraint"), "cgroup": pairs.get("oom_memcg") or pairs.get("task_memcg")}
+
+
+def _unsaid(
+    lines: list[LogLine],
+    facts: list[tuple[int, dict[str, str]]],
+    tables: list[int],
+    invoked: list[tuple[int, str]],
+    used: set[int],
+    kills: list[tuple[int, int, int]],
+) -> list[Event]:
+    """Kills whose own line the log does not hold. kills: (source, line, pid) of those that it holds."""
+    events = []
+    named = {(source, pid) for source, _, pid in kills}
+    told = [(source, number) for source, number, _ in kills]
+    for index, pairs in facts:
+        line, pid, name = lines[index], pairs.get("pid", ""), pairs.get("task")
+        if not pid.isdigit() or not name or (line.source, int(pid)) in named:
+            continue
+        fields = {"by": "kernel", "victim_pid": int(pid), "victim_name": name, "invoker": _nearest(lines, invoked, index, used), **_place(pairs)}
+        events.append(_kill(line, line.text[line.text.find(_FACTS) :], fields))
+        told.append((line.source, line.number))
+    told.sort()
+    for index in tables:
+        line = lines[index]
+        found = _TABLE_HEAD.search(line.text)
+        place = bisect_left(told, (line.source, line.number))
+        below = told[place] if place < len(told) else (-1, 0)
+        if found and not (below[0] == line.source and below[1] - line.number <= _TASKS):
+            events.append(_kill(line, found["message"], {"by": "kernel", "invoker": _nearest(lines, invoked, index, used)}))
+    return events
+
+
+def _kill(line: LogLine, message: str, fields: dict[str, Any]) -> Event:
+    known = {key: value for key, value in fields.items() if value is not None}
+    return make(EventKind.OOM_KILL, line, parser="oom_killer", type="SIGKILL", message=message, fields=known)
 
 
 def _nearest(lines: list[LogLine], invoked: list[tuple[int, str]], index: int, used: set[int]) -> str | None:
