@@ -3,6 +3,7 @@
 {"level": "error", "exc": "Traceback (most recent call last):\\n  File \\"a.py\\", line 3, in f\\n    g()\\nValueError: bad\\n"}
 worker died: Traceback (most recent call last): File "a.py", line 3, in f g() ValueError: bad
 RuntimeError: rank 3 failed with 'Traceback (most recent call last):#012  File "a.py", line 3, in f#012ValueError: bad'
+[rank3]: Traceback (most recent call last): | [rank3]:   File "a.py", line 3, in f | [rank3]: ValueError: bad
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ LIMIT = 200_000
 
 _ESCAPED_BREAK = Pattern(r"\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a")
 _AFTER_HEADER = Pattern(r":?(?P<break>\\{1,8}r?\\{0,8}n|#012|\\x0a|\\u000a|\s{1,8}(?=File \\{0,4}\"))")
+#: what stands between the header and the first frame: what a collector joined the lines with, and perhaps their prefix once more
+_JOINED = Pattern(r":?(?P<gap>[^\n\"']{1,200}?)(?=File \\{0,4}\")")
+#: how often it must stand there at least: before the first frame, and before the exception
+_JOINTS = 2
 _FLAT_FRAME = Pattern(r'\s{1,8}(File "[^"\n]{1,1000}", line \d{1,8}(?:, in (?:<[^>\n]{1,80}>|[^\s,]{1,300}))?)(?=\s|$)')
 _FLAT_RAISED = Pattern(
     r"\s(?P<line>(?:[A-Za-z_]\w{0,80}\.){0,10}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Timeout|ExceptionGroup|Iteration)(?::|\s*$))"
@@ -34,13 +39,31 @@ def expanded(text: str) -> list[str] | None:
         return None
     if "\n" in text:
         return text[:LIMIT].split("\n")
+    text = text[: at + LIMIT]
+    joined = _JOINED.match(text, at + len(HEADER))
+    joint = joined["gap"].rstrip() if joined else ""
+    if joint.strip() and not _ESCAPED_BREAK.fullmatch(joint.strip()):
+        return _parted(text, at, joint) if text.count(joint, at) >= _JOINTS else None
     after = _AFTER_HEADER.match(text, at + len(HEADER))
     if not after:
         return None
-    text = text[: at + LIMIT]
     if after["break"].strip():
         return _unescaped(text, at)
     return _spread(text, at)
+
+
+def _parted(text: str, at: int, joint: str) -> list[str]:
+    """A traceback whose lines stand behind each other with the same words between them; joint: those, without the blanks at their end."""
+    first, *rest = text[at:].split(joint)
+    lines = [text[:at] + first.rstrip()]
+    for line in rest:
+        line = line.replace('\\"', '"').rstrip().removeprefix(" ")
+        if line.lstrip().startswith('File "'):
+            line = f"  {line.lstrip()}"
+        elif lines[-1].startswith("  File ") and line is not rest[-1]:
+            line = f"    {line.lstrip()}"
+        lines.append(line)
+    return lines
 
 
 def _unescaped(text: str, at: int) -> list[str]:
