@@ -157,13 +157,24 @@ def open_one(name: str, options: ReadOptions, skipped: list[Skipped], is_file: b
         if is_file and not stat.S_ISREG(mode):  # a pipe in its place would keep us waiting
             skipped.append(Skipped(name, "it was a file when it was listed, and is none any more"))
             return
-        with open(name, "rb", buffering=0) as file:
+        was_file = stat.S_ISREG(mode)
+        with open(name, "rb", buffering=0, opener=_at_once if was_file else None) as file:
+            opened = os.fstat(file.fileno())
+            mode = opened.st_mode
+            if was_file and not stat.S_ISREG(mode):  # changed between the look and the opening
+                skipped.append(Skipped(name, "it was a file when it was looked at, and is none any more"))
+                return
             if stat.S_ISFIFO(mode):
                 _widen(file)
-            size = os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
+            size = opened.st_size if stat.S_ISREG(mode) else None
             yield from _contents(name, file, options, skipped, 0, _Allowance(options), size)
     except OSError as error:
         skipped.append(Skipped(name, (error.strerror or str(error)).lower()))
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Opens what was a file without waiting: a pipe that came into its place has perhaps no writer."""
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _contents(

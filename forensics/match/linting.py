@@ -9,7 +9,7 @@ must earn their place: with one literal dropped, some example or counterexample 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -59,7 +59,7 @@ def lint_entry(
 ) -> list[Problem]:
     """What is wrong with one well-formed signature beyond its shape."""
     one = from_entry(entry, path, trusted=strict)
-    found: list[Problem] = []
+    found = _unwritten(entry, path, source.splitlines(), start)
     places = {key: _places(source, key, start) for key in ("examples", "counterexamples")}
     for number, example in enumerate(entry.get("examples", []), 1):
         line = _nth(places["examples"], number, start)
@@ -74,6 +74,27 @@ def lint_entry(
     if strict:
         found += _strict_faults(one, entry, path, source.splitlines(), start)
     return found
+
+
+def _unwritten(entry: Mapping[str, Any], path: str, lines: list[str], start: int) -> list[Problem]:
+    """What `signatures new` left to be written and nobody wrote."""
+    found = []
+    for name, value in _texts_of(entry):
+        if value.lstrip().startswith("TODO"):
+            found.append(Problem(path, line_of(lines, name, start), f"{entry['id']}: {name}: still what `signatures new` put there"))
+    return found
+
+
+def _texts_of(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of an entry, with the key that it stands at."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts_of(inner, str(key))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts_of(inner, name)
 
 
 def example_faults(one: Signature, example: Mapping[str, Any]) -> list[tuple[str, str]]:

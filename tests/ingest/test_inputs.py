@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import pickle
+import stat
 import tarfile
 import zipfile
 from pathlib import Path
@@ -17,7 +18,9 @@ import pytest
 import zstandard
 
 from forensics.errors import ForensicsError
-from forensics.ingest import Anchor, ReadOptions, files, read
+from forensics.ingest import Anchor, ReadOptions, files, inputs, read
+from forensics.ingest.options import DEFAULT
+from forensics.model.source import Skipped
 
 TEXT = b"".join(b"[2026-11-29 20:15:20 TP1] line %d\n" % n for n in range(3000))
 NONE = [Anchor(b"not in there")]
@@ -142,6 +145,24 @@ def test_a_file_that_became_a_pipe_is_not_waited_for(tmp_path: Path, monkeypatch
     intake = read([str(tmp_path)], [])
     assert [Path(source.name).name for source in intake.sources] == ["0.log", "2.log"]
     assert [Path(skipped.name).name for skipped in intake.skipped] == ["1.log"] and not intake.skipped[0].harmless
+
+
+def test_a_file_that_becomes_a_pipe_right_before_it_is_opened_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("a\n")
+    look = os.stat
+
+    def swapped(name: str, **how: bool) -> os.stat_result:
+        seen = look(name, **how)
+        if str(name) == str(path) and stat.S_ISREG(seen.st_mode):
+            path.unlink()
+            os.mkfifo(path)
+        return seen
+
+    skipped: list[Skipped] = []
+    monkeypatch.setattr(inputs.os, "stat", swapped)
+    assert list(inputs.open_one(str(path), DEFAULT, skipped)) == []
+    assert [one.name for one in skipped] == [str(path)] and not skipped[0].harmless
 
 
 def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,9 +47,13 @@ def test_check_says_every_problem_and_ends_with_2(capsys: pytest.CaptureFixture[
     assert "2 problem(s)" in err
 
 
-def test_new_gives_a_file_that_check_can_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_new_gives_a_file_of_which_check_says_what_is_left_to_write(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "new.toml"
     assert run(capsys, "new", "my.failure", "--example", 'the "flux" capacitor is full', "-o", str(path))[0] == 0
+    code, out, _ = run(capsys, "check", str(path))
+    assert code == 2 and f"{path}:2: my.failure: title: still what" in out
+    assert all(line.endswith("put there") for line in out.splitlines()), out
+    path.write_text(path.read_text().replace("TODO", "a TODO in a sentence"))
     code, out, _ = run(capsys, "check", str(path))
     assert code == 0, out
 
