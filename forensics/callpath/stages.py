@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,9 +14,13 @@ from forensics.callpath.owners import owner_of
 from forensics.data import table
 from forensics.model.event import Event, EventKind
 from forensics.model.stack import Frame
+from forensics.model.verdict import Owner
 
 #: words of `component`, from the most to the least telling: a scheduler runs every model
 _COMPONENTS = ("draft_model", "dataloader", "tokenizer", "target_model", "scheduler", "launcher")
+_MODELS = ("draft_model", "target_model")
+#: what a stack does that is in a model: phases, and the label of a row
+_OF_MODELS, _EXECUTION = ("prefill", "decode"), "model execution"
 
 
 class Stage(NamedTuple):
@@ -67,6 +72,23 @@ def _stages_of(path: str, function: str) -> tuple[Stage, ...]:
 def stages_of(frame: Frame) -> tuple[Stage, ...]:
     """Every row that fits a frame."""
     return _stages_of(frame.path, frame.function)
+
+
+def owners_of(frames: Sequence[Frame]) -> tuple[Owner, ...]:
+    """The owner of each frame of a stack. Where a dump shows file names without their folders, a frame that the table of stages
+    knows, and what it calls in such files, is the engine's."""
+    found: list[Owner] = []
+    entered = False
+    for frame in frames:
+        owner = owner_of(frame)
+        if owner is Owner.USER and frame.file and frame.path.endswith(".py") and "/" not in frame.path:
+            if frame.path.removesuffix(".py") in sys.stdlib_module_names:
+                owner = Owner.RUNTIME
+            else:
+                entered = entered or any(stage.component for stage in stages_of(frame))
+                owner = Owner.ENGINE if entered else owner
+        found.append(owner)
+    return tuple(found)
 
 
 def draft_word(path: str) -> str | None:
@@ -141,6 +163,12 @@ def component_of(frames: Sequence[Frame]) -> str | None:
     if seen == {"draft_model", "target_model"} or "draft_model" in seen:
         return "draft_model"
     return next((word for word in _COMPONENTS if word in seen), None)
+
+
+def runs_a_model(frames: Sequence[Frame]) -> bool:
+    """True for a stack in which a model's layers are called, whatever its files are called."""
+    rows = (stage for frame in frames for stage in stages_of(frame) if not stage.component)
+    return component_of(frames) in _MODELS or any(stage.phase in _OF_MODELS or stage.label == _EXECUTION for stage in rows)
 
 
 def _called_drafts(frame: Frame) -> bool:

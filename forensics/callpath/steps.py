@@ -10,8 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from forensics.callpath.owners import owner_of
-from forensics.callpath.stages import draft_words, is_model_file, stages_of
+from forensics.callpath.stages import draft_words, is_model_file, owners_of, stages_of
 from forensics.callpath.words import called, dull, function_words, launched, model_label, path_label
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
@@ -72,10 +71,11 @@ def build(
     steps: list[tuple[CallStep, int]] = []
     inside_library = drafted = False
     last = _last(frames)
+    owners = owners_of(frames)
     for index, frame in enumerate(frames):
         if is_plumbing(frame) and index != last:
             continue
-        owner = owner_of(frame)
+        owner = owners[index]
         if owner is not Owner.KERNEL_LIBRARY:
             inside_library = False
         inner = frames[index + 1] if index + 1 < len(frames) else None

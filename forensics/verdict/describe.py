@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forensics.callpath import build, component_of, kernel_of, owner_of, phase_of
+from forensics.callpath import build, component_of, kernel_of, owners_of, phase_of
 from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts, KernelName
@@ -48,7 +48,7 @@ def describe(
         evidence=_evidence(group, quotes),
         chain=first.chain,
         frames=frames,
-        frame_owners=tuple(owner_of(frame) for frame in frames),
+        frame_owners=owners_of(frames),
         kernel=kernel,
         rank=rank or first.rank,
         time=first.time,

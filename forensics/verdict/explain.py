@@ -34,6 +34,7 @@ from forensics.verdict.hang import Hang
 from forensics.verdict.hardware import known_fault
 from forensics.verdict.sighting import exits as known_exits
 from forensics.verdict.situations import situations
+from forensics.verdict.stuck import stuck_in
 
 _MOST = 6
 #: one step that sets a variable is enough
@@ -138,6 +139,9 @@ def verdict_of(
         sentences.append(
             "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
         )
+    waits = hang is None and (judgement.category is Category.HANG_OR_WATCHDOG or "by_hand" in settings)
+    stands = stuck_in(primary.frames) if waits else None
+    sentences += [stands.says] if stands is not None else []
     sentences += [c.explanation for c in contradictions[:2] if c.explanation]
     sentences += [words[0].upper() + words[1:] + "." for code in dict.fromkeys(exits) if (words := exit_words(code))][
         :2
@@ -150,6 +154,8 @@ def verdict_of(
         advice = {**advice, "next_steps": [f"{fault.action[0].upper()}{fault.action[1:]}.", *advice.get("next_steps", ())]}
     if hang is not None and hang.culprit is not None:  # who to look at is known
         next_steps = _about(hang.culprit, advice.get("culprit", {}).get("next_steps", ()))
+    if stands is not None:  # what it waits for is known
+        next_steps = list(stands.steps)
     # A signature's steps are for its failure, its category's for any of the kind: those would only water them down.
     filled = bool(next_steps) and judgement.category is not Category.HANG_OR_WATCHDOG
     for step in () if filled else advice.get("next_steps", ()):

@@ -4,7 +4,8 @@ and dumps; out: a sentence more; frames. Samples:
 "Watchdog timeout (self.watchdog_timeout=300)" of TP0, TP1 and TP3, while TP2 had been seen at work before
 -> "3 of 4 ranks report it; TP2 does not: …"
 
-"Watchdog timeout (…)" of TP0, and py-spy's dump of its process below -> the main thread's frames
+"Watchdog timeout (…)" of TP0, and py-spy's dump of its process below -> the main thread's frames; where that one only waits for
+another thread of the process, those of the thread that runs the model
 
 That names where to look, not whose fault it is: the rank stays unnamed in the verdict.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from forensics.callpath import runs_a_model
 from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
@@ -27,6 +29,8 @@ from forensics.verdict.sighting import Sighting
 _BELOW = 600
 #: how a program's own thread is known where the dump does not name it
 _PROGRAM = "<module>"
+#: modules in which one thread of a process waits for another
+_BETWEEN_THREADS = ("threading.py", "queue.py", "_base.py")
 _AXIS = pattern_of(r"(?<![A-Za-z0-9])[A-Z]{1,4}P\d{1,5}(?![A-Za-z0-9])")
 
 
@@ -51,9 +55,9 @@ def with_quiet_rank(verdict: Verdict, cast: Cast, hang: Hang | None, activity: S
 
 
 def add_dumps(seen: Sequence[Sighting], events: Sequence[Event]) -> None:
-    """Gives a watchdog's word the frames of the main thread, from the dump of its process that stands below it."""
+    """Gives a watchdog's word the frames that tell where its process stood, from the dump that stands below it."""
     told = [s for s in seen if s.kind == "message" and not s.frames and is_watchdogs_word(s.message)]
-    dumps = [(e, frames) for e in events if e.kind is EventKind.STACK and "tool" in e.fields and (frames := _main(e))] if told else []
+    dumps = [(e, frames) for e in events if e.kind is EventKind.STACK and "tool" in e.fields and (frames := _telling(e))] if told else []
     for sighting in told if dumps else ():
         below = [(e, frames) for e, frames in dumps if _stands_below(e, sighting)]
         named = [one for one in below if _is_of(one[0], sighting.rank)]
@@ -66,11 +70,20 @@ def add_dumps(seen: Sequence[Sighting], events: Sequence[Event]) -> None:
             sighting.spans = [*sighting.spans, chosen[0].span]
 
 
-def _main(event: Event) -> tuple[Frame, ...]:
-    """The frames of the program's own thread in a dump, outermost first."""
+def _telling(event: Event) -> tuple[Frame, ...]:
+    """Of a dump the frames of the program's own thread, outermost first; where it waits for another one, of that which runs the model."""
     own = next((s for s in event.stacks if s.thread == "MainThread"), None)
     own = own or next((s for s in event.stacks if s.frames and s.frames[0].function == _PROGRAM), None)
-    return own.frames if own is not None else ()
+    if own is None:
+        return ()
+    if own.frames and _waits_for_a_thread(own.frames[-1]):
+        others = (s.frames for s in event.stacks if s is not own and s.frames and not _waits_for_a_thread(s.frames[-1]))
+        return next((frames for frames in others if runs_a_model(frames)), own.frames)
+    return own.frames
+
+
+def _waits_for_a_thread(frame: Frame) -> bool:
+    return frame.path.rsplit("/", 1)[-1] in _BETWEEN_THREADS
 
 
 def _stands_below(event: Event, sighting: Sighting) -> bool:

@@ -132,6 +132,32 @@ def test_the_path_of_a_watchdogs_hang_is_its_dumps_main_thread(told: Told) -> No
     assert _at(told(_barked(0) + dumped)) == ["event_loop_overlap", "gather"]
 
 
+WAITS = (
+    "Process 4000: sglang::scheduler_TP0\nPython v3.12.9 (/usr/bin/python3.12)\n\n"
+    'Thread 4000 (idle): "MainThread"\n    wait (threading.py:655)\n    resolve_batch_result (tp_worker_overlap_thread.py:174)\n'
+    "    event_loop_overlap (scheduler.py:639)\n    run_scheduler_process (scheduler.py:2011)\n"
+    'Thread 4790 (idle): "Thread-2"\n    wait (threading.py:359)\n    run (tqdm/_monitor.py:60)\n'
+)
+MODEL = (
+    'Thread 4791 (idle): "Thread-4 (forward_thread_func)"\n    acquire (filelock/_api.py:344)\n    load_cuda_ops (flashinfer/jit/core.py:122)\n'
+    "    forward (sglang/srt/models/qwen2.py:169)\n    forward_batch_generation (sglang/srt/managers/tp_worker.py:200)\n"
+)
+
+
+def test_where_the_main_thread_waits_for_the_models_that_one_tells(told: Told) -> None:
+    assert _at(told(_barked(0) + WAITS + MODEL)) == ["load_cuda_ops", "acquire"]
+    assert _at(told(_barked(0) + WAITS)) == ["resolve_batch_result", "wait"]
+    working = WAITS.replace("    wait (threading.py:655)\n", "    gather (sglang/srt/layers/linear.py:222)\n")
+    assert _at(told(_barked(0) + working + MODEL)) == ["resolve_batch_result", "gather"]
+
+
+def test_file_names_without_folders_in_an_engines_stack_are_its_own(told: Told) -> None:
+    owners = {f.function: owner for f, owner in zip(*(lambda one: (one.frames, one.frame_owners))(primary(told(_barked(0) + WAITS))), strict=True)}
+    assert owners == {"run_scheduler_process": "engine", "event_loop_overlap": "engine", "resolve_batch_result": "engine", "wait": "runtime"}
+    raised = 'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    main()\n  File "loop.py", line 3, in main\n    x\nNameError: x\n'
+    assert set(primary(told(raised)).frame_owners) == {"user"}
+
+
 def test_a_dump_of_another_process_gives_no_path(told: Told) -> None:
     assert _at(told(_barked(0) + _spied(1, "reduce"))) == []
     assert _at(told(_barked(0, 1) + _spied(0, "gather").replace("sglang::scheduler_TP0", "python serve.py"))) == []
