@@ -6,6 +6,7 @@ File "/usr/local/lib/python3.12/dist-packages/flashinfer/fused_moe/core.py", lin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from forensics.data import table
@@ -17,6 +18,8 @@ from forensics.model.verdict import Owner
 #: the order of the tables: a library that stands in two lists belongs to the first
 _OWNERS = (Owner.ENGINE, Owner.KERNEL_LIBRARY, Owner.FRAMEWORK, Owner.RUNTIME, Owner.DRIVER)
 
+#: frames of a stack that can be at fault where packages do not fit each other
+_NEAR = 12
 _INSTALLED = Pattern(r"(?:site|dist)-packages/")
 _STANDARD = Pattern(r"(?:^|/)(?:lib(?:64)?/)?python3(?:\.\d+)?t?/(?!.*(?:site|dist)-packages/)")
 #: Windows: C:/…/Python311/Lib/x.py, C:/…/miniconda3/envs/llm/lib/x.py, C:/…/python311.zip/x.py
@@ -146,3 +149,14 @@ def owner_of(frame: Frame) -> Owner:
         if not named:
             return Owner.RUNTIME
     return Owner.USER
+
+
+def packages_in(frames: Sequence[Frame], most: int = 3) -> tuple[str, ...]:
+    """Installed packages of a stack's innermost frames that a user could give another version, the innermost first. frames: outermost
+    first; packages of the runtime (servers, command lines) are none of them."""
+    found: dict[str, None] = {}
+    for frame in reversed(frames[-_NEAR:]):
+        package = package_of(frame.path) if frame.file else None
+        if package is not None and _packages().get(package) not in (None, Owner.RUNTIME, Owner.DRIVER):
+            found.setdefault(package)
+    return tuple(found)[:most]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from forensics.callpath import owner_of
+from forensics.callpath import owner_of, packages_in
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.faults import FaultCode
@@ -158,7 +158,11 @@ def verdict_of(
         next_steps = list(stands.steps)
     # A signature's steps are for its failure, its category's for any of the kind: those would only water them down.
     filled = bool(next_steps) and judgement.category is not Category.HANG_OR_WATCHDOG
-    for step in () if filled else advice.get("next_steps", ()):
+    general = advice.get("next_steps", ())
+    if judgement.category is Category.VERSION_MISMATCH and (packages := packages_in(primary.frames)):
+        named = {"packages": " ".join(packages), "package": packages[0]}
+        general = [step.format_map(named) for step in advice["named"]["next_steps"]]
+    for step in () if filled else general:
         told = _ASSIGNMENT.findall(" ".join(next_steps))
         if len(next_steps) < 3 and step not in next_steps and not any(one in told for one in _ASSIGNMENT.findall(step)):
             next_steps.append(step)

@@ -56,3 +56,18 @@ def test_an_xid_brings_its_own_advice(told: Told, code: int, why: str, do: str) 
 def test_an_xid_that_the_catalogue_does_not_explain_keeps_the_categorys_advice(told: Told) -> None:
     incident = told("[ 1234.567890] NVRM: Xid (PCI:0000:3b:00): 167, pid=4711, name=python, something went wrong\n")
     assert incident.verdict.next_steps and all("None" not in step for step in incident.verdict.next_steps)
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [("TypeError: begin_forward() missing 1 required positional argument: 'page_size'", True), ("RuntimeError: CUDA error: out of memory", False)],
+)
+def test_packages_that_do_not_fit_are_named(told: Told, said: str, named: bool) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/srv/job/serve.py", line 7, in <module>\n    run()\n'
+        '  File "/usr/lib/python3/dist-packages/sglang/srt/model_executor/model_runner.py", line 115, in init_args\n    x.begin_forward()\n'
+        '  File "/usr/lib/python3/dist-packages/flashinfer/prefill.py", line 15, in begin_forward\n    plan()\n'
+        f"{said}\n"
+    )
+    steps = " ".join(told(log).verdict.next_steps)
+    assert ("pip show flashinfer sglang" in steps) is named and "{" not in steps
