@@ -7,6 +7,7 @@ ones taken apart in weave.py), blocks become exceptions (body.py) and events (ev
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
@@ -49,6 +50,10 @@ def parse(intake: Intake) -> list[Event]:
     claimed: set[tuple[int, int]] = set()
     for first, end in regions(intake.lines):
         for lane in lanes_of(intake.lines, first, end):
+            if any(a.kind is Kind.HEAD and b.line.text.startswith("   ") for a, b in pairwise(lane.items)):
+                from forensics.parse.python.indent import dedent
+
+                dedent(lane.items)
             for event in _rarer(lane):
                 events.append(event)
                 claimed.update((event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1))
@@ -98,12 +103,15 @@ def _blocks(lane: Lane) -> Iterator[Block]:
     if sum(item.kind is Kind.HEAD for item in lane.items) < 2:
         yield from blocks_of(lane)
         return
-    from forensics.parse.python.windows import MOST, windows, woven_blocks
+    from forensics.parse.python.windows import MOST, one_by_one, windows, woven_blocks
 
     start = 0
     for number, (first, end) in enumerate(windows(lane.items)):
         yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:first]))
         if number < MOST:
-            yield from woven_blocks(lane.items, first, end)
+            apart = woven_blocks(lane.items, first, end)
+            if not apart and one_by_one(lane.items[first:end]):
+                apart = blocks_of(Lane(lane.prefix, lane.bare, lane.items[first:end]))
+            yield from apart
         start = end
     yield from blocks_of(Lane(lane.prefix, lane.bare, lane.items[start:]) if start else lane)

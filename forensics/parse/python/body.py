@@ -97,6 +97,7 @@ _QUOTE_LINES = ('"""', "'''")
 _WRAPPER = Pattern(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
 _RAY_TASK = Pattern(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
 _RAY_REMOTE = Pattern(r"^\s*(?:.{0,120}: )?(?:\[[\d;]{1,8}m)?ray::")
+_REMOTE_HEADER = Pattern(r"^\s*Traceback [a-z][a-z ]{3,80} \(most recent call last\):\s*$")
 _CARETS = frozenset("^~ \t")
 
 
@@ -116,8 +117,10 @@ def last_said(message: Sequence[str]) -> str:
 
 
 def remote_frames(message_line: str) -> bool:
-    """True where frames without a header follow: Ray's `ray::Worker.run() (pid=7, ip=10.0.0.1)`."""
-    return "ray::" in message_line[:LOOK] and bool(_RAY_REMOTE.match(message_line[:LOOK]))
+    """True where frames without Python's own header follow: Ray's `ray::Worker.run() (pid=7, ip=10.0.0.1)`, or a header in a
+    library's words, as Monarch's "Traceback of where the remote call failed (most recent call last):"."""
+    text = message_line[:LOOK]
+    return ("ray::" in text and bool(_RAY_REMOTE.match(text))) or ("(most recent" in text and bool(_REMOTE_HEADER.match(text)))
 
 
 def user_code(message: Sequence[str]) -> bool:

@@ -82,6 +82,27 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool, bool]:
     return at + 1, heads > 1 and ends > 0 and odd > 0, odd > 0
 
 
+def one_by_one(items: Sequence[Item]) -> bool:
+    """True where tracebacks stand one behind the other after all, of which one was cut off and had a stray line behind it: below no
+    header does a frame follow where none can, and at least one has its exception line."""
+    broken, ended, before = False, 0, ""
+    for item in items:
+        if item.kind is Kind.HEAD:
+            broken, before = False, "H"
+        elif item.kind is Kind.FRAME:
+            if broken or before == "E":
+                return False
+            before = "F"
+        elif item.kind is Kind.CODE and before != "E":
+            broken = broken or (before in ("H", "C") and not _GOES_ON.match(item.line.text))
+            before = "C"
+        elif item.kind is Kind.RAISED and looks_raised(item.line.text):
+            if broken or before not in ("F", "C"):
+                return False
+            ended, before = ended + 1, "E"
+    return ended > 0
+
+
 def woven_blocks(items: Sequence[Item], first: int, end: int) -> list[Block]:
     """The blocks of one window; each knows how many of its lines could not be told apart."""
     from forensics.parse.python.colors import Line
