@@ -24,7 +24,11 @@ _OP_CALL = Pattern(
 _HELPERS = ("_", "<", "get_", "gen_", "run", "build", "load", "begin_", "init_")
 _SAID = (
     pattern_of(r"\b(Batch(?:Prefill|Decode)\w+Kernel)\b"),
-    pattern_of(r"\b([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"),
+    # Python says this of any function that was called in another way: only what is named like a device's work is an op
+    pattern_of(
+        r"\b(?=\w{0,80}(?:fwd|bwd|gemm|_mm|mm_|moe|expert|att(?:n|ention)|quant|kernel|norm|rotary|rope|conv|topk|softmax|flash|paged|mla"
+        r"|all_?reduce|all_?gather|silu|gelu|scan|cache|sampl|spars|scatter|fp[48]))([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"
+    ),
     pattern_of(r"\b(Batch\w+|Single\w+(?:Prefill|Decode)\w*)(?:::(\w+)|(?= failed with error))"),
     pattern_of(r"\b[Kk]ernel(?:[ _][Nn]ame)?\s*[:=]\s*[\"'`]?([A-Za-z_][\w:<>~]{5,300})"),
     pattern_of(r"\b[Kk]ernel [\"'`]([A-Za-z_][\w:<>~]{5,300})[\"'`]"),

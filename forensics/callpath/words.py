@@ -15,7 +15,8 @@ from forensics.model.stack import Frame
 
 _CALL = Pattern(r"\bself\.((?:[A-Za-z_]\w*(?:\[[^\]\[]{0,40}\])?\.){0,4}[A-Za-z_]\w*)(?:\[[^\]\[]{0,40}\])?\(")
 _MADE = Pattern(r"\b([A-Z]\w*)\([^()]{0,80}\)\(")
-_KERNEL_LAUNCH = Pattern(r"(?<![\w.])(_?[a-z]\w*)\[[^\]]{1,80}\]\((?!\))")
+#: a grid is a tuple or a function: `model_parts[0](inputs)` calls one of several things
+_KERNEL_LAUNCH = Pattern(r"(?<![\w.])(_?[a-z]\w*)\[(?!-?\d+\]|[\"'])[^\]]{1,80}\]\((?!\))")
 #: what may stand before a call that is all of its line
 _HEAD = Pattern(r"\s*(?:def [^\n]{1,200}?: ?)?(?:[\w.,* \[\]()]{1,120} [-+*/]?= ?)?(?:return |yield |await ){0,2}\(?")
 #: characters of a code line that are looked at

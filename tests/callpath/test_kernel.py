@@ -33,6 +33,17 @@ def test_a_lookup_that_is_called_is_no_kernel() -> None:
     assert name(["x"], Frame("f", "/srv/main.py", 1, "CASES[case]()")) is None
 
 
+def test_one_of_several_modules_that_is_called_is_no_kernel() -> None:
+    assert name(["x"], Frame("f", "/srv/main.py", 1, "out = stages[0](batch, mask)")) is None
+    assert name(["x"], Frame("f", "/srv/main.py", 1, "out = stages['first'](batch, mask)")) is None
+    assert name(["x"], Frame("f", "/srv/main.py", 1, "scale_kernel[(4, 1)](batch, mask)")) == "scale_kernel"
+
+
+def test_a_function_that_was_called_wrongly_is_a_kernel_only_by_its_name() -> None:
+    assert name(["store_weights() got an unexpected keyword argument 'last'"]) is None
+    assert name(["grouped_gemm_run() got an unexpected keyword argument 'last'"]) == "grouped_gemm_run"
+
+
 def test_a_registered_op_is_named() -> None:
     assert (
         name(["x"], Frame("f", SGLANG + "ops.py", 1, "torch.ops.sgl_kernel.moe_fused_gate.default("))
