@@ -18,7 +18,7 @@ from forensics.match.fixes import fixes_of
 from forensics.match.place import Places
 from forensics.match.quoting import evidence
 from forensics.match.signature import Signature, anchors_of, searcher
-from forensics.match.subject import Joined, Subject, Subjects, quotes_a_user
+from forensics.match.subject import Joined, Subject, Subjects, quotes_a_user, set_aside
 from forensics.match.template import fill
 from forensics.model.event import EventKind
 from forensics.model.knowledge import Facts
@@ -67,6 +67,8 @@ class Matcher:
             subject = self.subjects.line_subject(index)
             if subject is not None and not taken.covers(subject):
                 if hit := self.try_on(one, subject):
+                    if one.role == "root" and set_aside(subject.text):
+                        continue
                     found.append(hit)
         return found
 

@@ -23,6 +23,8 @@ from forensics.model.stack import Frame
 
 #: "torch.OutOfMemoryError: …", "RuntimeError", with the prefixes loggers put before it (patterns are compiled when first used)
 RAISED = r"(?:[\w.]{1,80}\.)?[A-Z]\w{2,60}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Fault)\b"
+#: a program's word that it met an error on its way and goes on without what the error is about
+_SET_ASIDE = r"^\W{0,8}(?:[Ii]gnor(?:e|ed|ing)|[Ss]kip(?:ped|ping)?)\b[^:]{0,120}?\b(?:error|exception|import|load)\w{0,3}\b"
 #: what a quotation begins with, of which the end is looked for
 _OPENING = (b"'", b'"', b"(", b"[", b"{")
 #: the joined text of lines uses a separator that no line holds
@@ -172,7 +174,10 @@ def text_of(event: Event) -> str:
     for one in event.chain.exceptions:
         parts.append(f"{one.type}: {one.message}" if one.message else one.type)
         parts += one.notes
-    return "\n".join(parts)
+    text = "\n".join(parts)
+    if "gnor" in text or "kip" in text:  # lines of others that came between
+        return "\n".join(line for line in text.split("\n") if not set_aside(line))
+    return text
 
 
 def types_of(event: Event) -> tuple[str, ...]:
@@ -215,6 +220,11 @@ def quotes_a_user(text: str, at: int) -> bool:
         if end >= len(before):
             return True
     return False
+
+
+def set_aside(text: str) -> bool:
+    """True for a line in which a program says that it ignores an error, or leaves out what could not be imported or loaded."""
+    return pattern_of(_SET_ASIDE).match(text) is not None
 
 
 def _is_frame(text: str) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Rank
 from forensics.parse.desync import ranks_of
 from forensics.parse.reading import Lazy, following, hits, make
@@ -186,7 +187,13 @@ def parse(intake: Intake) -> list[Event]:
         found = _EXIT.search(line.raw)
         if found:
             events.append(_task_exit(line, found["node"], ranks_of(found["tasks"]), found["how"], elastic))
-    return events + _pyxis(intake) + _TABLE.read(intake)
+    return events + _pyxis(intake) + [_of_no_task(event) for event in _TABLE.read(intake)]
+
+
+def _of_no_task(event: Event) -> Event:
+    """What Slurm's daemons say, without the task that `srun -l` puts before it: they write where the node's first task does."""
+    labelled = event.rank is not None and any(name == "task" for name, _ in event.rank.axes)
+    return replace(event, rank=None) if labelled else event
 
 
 def _task_exit(line: LogLine, node: str, tasks: list[int], how: str, elastic: bool) -> Event:

@@ -96,6 +96,7 @@ _TABLE = Table(
         ),
         _row("ucx", "UCX  ERROR", r"UCX  ERROR (?P<message>.*)$", "ERROR"),
         _row("ucx", "UCX  FATAL", r"UCX  FATAL (?P<message>.*)$", "FATAL"),
+        _row("wrong_data", "# Out of bounds values : ", r"(?P<message># Out of bounds values : [1-9]\d{0,11} FAILED)", "ERROR"),
         _row("nvshmem", "NVSHMEM ERROR", r"(?P<message>NVSHMEM ERROR.*)$", "ERROR"),
         _row(
             "nvshmem",

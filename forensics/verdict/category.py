@@ -195,6 +195,8 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
     if first.inner is not None:
         texts.insert(0, first.inner[1][:_LOOKED_AT])
     types = list(first.types) + ([first.inner[0]] if first.inner and first.inner[0] else [])
+    if (first.root_type or "").rsplit(".", 1)[-1] == "KeyboardInterrupt":  # what was being handled then did not end it
+        texts, types = [first.root_message], [first.root_type or ""]
     frames = [frame for frame in first.frames if not is_plumbing(frame)][-8:]
     owner = owner_in(frames)
     told = [

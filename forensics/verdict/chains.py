@@ -67,7 +67,7 @@ def _went_on(inner: RaisedException, outer: RaisedException) -> bool:
     name = _name(inner.type)
     if _names(outer, inner):
         return False
-    if name in _ENDS:
+    if name in _ENDS or _slept(inner.frames, outer):
         return True
     if name not in _PROBES or _name(outer.type) in _BUGS:
         return False
@@ -80,6 +80,14 @@ def _names(outer: RaisedException, inner: RaisedException) -> bool:
     """True where the outer exception tells of the inner one in its own words."""
     said = inner.message.split("\n", 1)[0].strip().strip("'\"")
     return (len(said) >= _QUOTED and said[:80] in outer.message) or _name(inner.type) in outer.message
+
+
+def _slept(handled: Sequence[Frame], outer: RaisedException) -> bool:
+    """True for a Ctrl-C that met who had caught the exception asleep: it was about to try again."""
+    if _name(outer.type) != "KeyboardInterrupt" or not handled or not outer.frames:
+        return False
+    last = outer.frames[-1]
+    return (last.file, last.function) == (handled[0].file, handled[0].function) and "sleep(" in (last.marked or last.code or "")
 
 
 def _deeper(handled: Sequence[Frame], raised: Sequence[Frame]) -> bool:

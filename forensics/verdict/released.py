@@ -14,7 +14,7 @@ from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
 #: rules for an end from outside that follows where something else had failed
-_ENDS = frozenset(("teardown.caught-term", "teardown.launcher-term"))
+_ENDS = frozenset(("teardown.caught-term", "teardown.launcher-term", "teardown.interrupt"))
 #: lines of work that show that an error was survived
 _WORKED = 2
 

@@ -161,7 +161,10 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     aborted = [g for g in own if g.first.rule == "cascade.abort-after" and g.first.kind in ("fatal_signal", "native")]
     if aborted and deadly and ordered.index(deadly[0]) < ordered.index(aborted[0]):
         aborted = []
-    told = (hung, cancelled, deadly, cascades, printed, own, warned, ended, vanished, gone, seen_dead, conditional, torn)
+    # A step is cancelled because of the task that had ended badly before.
+    behind_exit = conditional and _CANCELLED.search(conditional[0].first.message[:300])
+    failed = [g for g in exits if behind_exit and ordered.index(g) < ordered.index(conditional[0])]
+    told = (hung, cancelled, deadly, cascades, printed, own, warned, ended, vanished, gone, seen_dead, failed, conditional, torn)
     classes = (hard, wrapped, aborted if deadly else [], *told)
     for choice in classes:
         if choice:
@@ -180,6 +183,12 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
 def _is_ignored(seen: Sighting) -> bool:
     """True for an exception in a destructor or at exit that Python printed and dropped."""
     return seen.rule == "handled" and _IGNORED.match(seen.heading) is not None
+
+
+def dropped(seen: Sighting) -> bool:
+    """True for such an exception that tells of no broken device and of nobody who stopped the process: it went on as before."""
+    stopped = (seen.type or "").rsplit(".", 1)[-1] == "KeyboardInterrupt"
+    return _is_ignored(seen) and not stopped and not any(_HARD.search(text) for text in seen.texts)
 
 
 def _without_cleanup(

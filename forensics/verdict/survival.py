@@ -27,7 +27,7 @@ from forensics.verdict.outcome import (
     worked_before,
 )
 from forensics.verdict.quotes import Quotes
-from forensics.verdict.roles import ENGINE_GONE, Cast
+from forensics.verdict.roles import ENGINE_GONE, Cast, dropped
 from forensics.verdict.sighting import Sighting
 
 #: kinds of failure that a process does not survive
@@ -61,6 +61,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return Status.DEGRADED if later.working > _CHECKS else None
     if not later.working and _only_leaving(members) and finished_before(quotes, earliest(members, last.span.source)):
         return Status.HEALTHY
+    if _only_dropped(members) and worked_before(quotes, earliest(members, last.span.source)):
+        return Status.HEALTHY
     if not live:
         return Status.HEALTHY if later.working or later.ended or later.calm else None
     if all(m.weight <= 2 and not m.typed for m in live):
@@ -83,6 +85,12 @@ def earliest(members: Sequence[Sighting], source: int) -> Span:
 def _only_leaving(members: Sequence[Sighting]) -> bool:
     """True where nothing more was seen than how processes take themselves apart: destructors, broken pipes to those gone before."""
     return all(m.role is CausalRole.TEARDOWN or (m.role is CausalRole.CASCADE and m.weight <= 2 and not m.typed) for m in members)
+
+
+def _only_dropped(members: Sequence[Sighting]) -> bool:
+    """True where Python dropped all that was raised, in destructors and handlers at exit, and besides it processes only left."""
+    others = [m for m in members if not dropped(m)]
+    return len(others) < len(members) and _only_leaving(others)
 
 
 def _driver_ended(seen: Sighting) -> bool:
