@@ -19,6 +19,7 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.source import Rank
 from forensics.model.stack import Frame
 from forensics.parse.frames import trtllm_frame
 from forensics.parse.reading import Lazy, clipped, fold, following, hits, make, numbered_stacks, stack_of
@@ -47,6 +48,10 @@ _KIND = Lazy(
 _ESCAPED = Lazy(r"\\n\d{1,3} {1,12}0x[0-9a-f]{4}")
 _TRT_CODE = Lazy(r"^\W?\[\w[\w.]{1,80}::\w{1,80}::\d{1,6}\] Error Code \d{1,4}: |^\w{1,80}::\w{1,80}: Error Code \d{1,4}: ")
 _NAMED = Lazy(r"(?:^|\s)((?:[A-Za-z_]\w{0,80}::){1,6}\w{1,80}(?:Exception|Error))$")
+#: the head of a stack that is another report's: UCX's and Open MPI's of a signal
+_OTHERS = Lazy(r"^\s*={4} backtrace|: Caught signal \d|\*{3} Process received signal \*{3}")
+#: the rank of which a parent or a worker tells that its executor did not come up
+_OF_EXECUTOR = Lazy(r"\bexecutor on rank (\d{1,5})\b")
 _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 
 
@@ -56,7 +61,7 @@ def parse(intake: Intake) -> list[Event]:
     ranked = [index for index in hits(intake, _OF_RANK) if "[TRT-LLM] [RANK " in intake.lines[index].raw[:200]]
     headers = sorted({*headers, *ranked})
     # what TensorRT's own logger says through TensorRT-LLM's is one line; the exception made of it, with its stack, comes later
-    own = [header for header in headers if not _TRT_CODE.search(intake.lines[header].text[:2_000])]
+    own = [header for header in headers if not _TRT_CODE.search(intake.lines[header].text[:2_000]) and not _is_traceback(intake, header)]
     stacks = numbered_stacks(intake, own, trtllm_frame, 60)
     events = [event for header in headers if (event := _event(intake, header, stacks.get(header))) is not None]
     for index in hits(intake, *_TRT):
@@ -70,17 +75,25 @@ def parse(intake: Intake) -> list[Event]:
     return fold(events)
 
 
+def _is_traceback(intake: Intake, header: int) -> bool:
+    """True for the first line of a Python traceback: the frames with numbers below it are those of the exception at its end."""
+    return intake.lines[header].text[:200].rstrip().endswith("Traceback (most recent call last):")
+
+
 def _event(intake: Intake, header: int, stack: list[tuple[int, Frame]] | None) -> Event | None:
     """One error line with the frames below it (None: it is one line). What stands before the last tag is fields["heading"]."""
     line = intake.lines[header]
     frames = stack or []
+    if frames and any(at < frames[0][0] and _OTHERS.search(more.text[:300]) for at, more in following(intake, header, 12)):
+        stack, frames = None, []
     text = clipped(line.raw, _LITERALS[0])
     if not frames and _ESCAPED.search(text):
         text, *below = text.split("\\n")
         frames = [(header, found[1]) for part in below if (found := trtllm_frame(part.rstrip('"'))) is not None]
     body = _PYTHON.search(text)
-    heading, words = ("", body["message"]) if body else _innermost(text)
-    if not frames and "Traceback" in words:
+    native_words = body is None or any(tag in body["message"] for tag in _LITERALS[:2])
+    heading, words = _innermost(text if body is None else body["message"]) if native_words else ("", body["message"] if body else "")
+    if "Traceback" in words and (not frames or _is_traceback(intake, header)):
         return None
     for at, more in following(intake, header, 12) if stack is not None else ():
         if not frames or at >= frames[0][0] or _PLACE.search(words):
@@ -99,6 +112,7 @@ def _event(intake: Intake, header: int, stack: list[tuple[int, Frame]] | None) -
     named = _NAMED.search(heading)
     if heading:
         fields["heading"] = heading[-300:]
+    told = _OF_EXECUTOR.search(heading or words[:200])
     carried = "what():" in text or _RAISED.match(line.text) is not None
     native = bool(frames) or (kind is not None and place is not None)
     if carried and not frames:
@@ -110,6 +124,7 @@ def _event(intake: Intake, header: int, stack: list[tuple[int, Frame]] | None) -
         parser="trtllm",
         type=named[1] if named and native else kind[1] if kind and native else None,
         message=words,
+        rank=Rank(f"rank {told[1]}", int(told[1])) if told and line.rank is None else None,
         stacks=stack_of(intake, frames),
         fields=fields,
         level="ERROR",

@@ -113,6 +113,7 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
             kept.append(sighting)
         else:
             home.events += sighting.events
+            home.rank = home.rank or (sighting.rank if sighting.kind == "native" else None)
     return kept
 
 
@@ -122,11 +123,11 @@ def _tells_inside(outer: Sighting, inner: Sighting) -> bool:
 
 
 def _announces(line: Sighting, raised: Sighting) -> bool:
-    """True where a logger printed a device error as its own line and the traceback of it right below."""
-    below = raised.span.first_line - line.span.first_line
+    """True where a logger printed a device error, or an engine its own with the native stack, and the traceback of it right below."""
+    below = raised.span.first_line - line.span.last_line
     return (
         raised.kind == "python"
-        and line.events[0].parser == "device_error"
+        and line.events[0].parser in ("device_error", "trtllm")
         and bool(line.level)
         and raised.span.source == line.span.source
         and 0 <= below <= _BELOW
