@@ -153,6 +153,14 @@ def test_a_verified_target_is_not_the_draft() -> None:
     assert component_of(frames) == "target_model"
 
 
+def test_the_model_that_a_speculator_loads_is_the_draft() -> None:
+    vllm = "/srv/env/site-packages/vllm/"
+    loads = Frame("load_draft_model", vllm + "v1/worker/gpu/spec_decode/lookahead/speculator.py")
+    layer = Frame("__init__", vllm + "model_executor/models/qwen3.py")
+    assert component_of((loads, layer)) == "draft_model"
+    assert component_of((layer,)) == "target_model"
+
+
 def lifecycle(phase: str, state: str, line: int) -> Event:
     return Event(EventKind.LIFECYCLE, Span(0, line, line), fields={"phase": phase, "state": state})
 
