@@ -133,6 +133,8 @@ _TABLE = Table(
         _row("checkpoint_load", "begin", "Loading checkpoint from"),
         _row("shutdown", "begin", "Shutting down", r"(?:^|[\]:\s])Shutting down\s*\.{0,3}\s*$"),
         _row("shutdown", "begin", "Waiting for application shutdown"),
+        _row("shutdown", "begin", "Shutdown initiated (timeout="),
+        _row("workers_ended", "done", "Executor: workers still running after grace period; sending SIGTERM"),
         _row("shutdown", "end", "Application shutdown complete"),
         _row("shutdown", "end", "Finished server process"),
         _row("shutdown", "begin", "cleaning up before exit"),

@@ -32,6 +32,10 @@ _INSTEAD = pattern_of(r"\b[Ff]all(?:ing|s)? ?back (?:on|to)\b|\busing \S{1,60} i
 #: how often an engine says that it waits until that is a hang
 _OFTEN = 3
 _LOW = frozenset(("WARNING", "WARN"))
+_SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL"))
+#: an access line of a request that was refused for what it asked
+_ASKED_WRONGLY = Pattern(r'"(?P<path>(?:GET|POST|PUT|PATCH|DELETE) \S{1,400}) HTTP/\d(?:\.\d)?" 4\d\d\b')
+_SERVED = pattern_of(r'HTTP/\d(?:\.\d)?" 200\b')
 #: where a program, a thread or a child process begins
 _BEGINS = frozenset(("<module>", "_run_module_as_main", "_run_code", "_bootstrap", "_bootstrap_inner", "run", "_wrap", "_main", "main"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
@@ -223,6 +227,30 @@ def _printed_inside(seen: Sighting) -> bool:
     return bool(outermost) and outermost[0].function not in _BEGINS
 
 
+def refused(seen: Sighting, quotes: Quotes) -> bool:
+    """True for the exception of a request that the web server answered with a status of the client's fault, where others of the same
+    path were served: its access line stands right below the traceback, or right above the heading of it."""
+    if seen.kind != "python":
+        return False
+    source, first, last = seen.span.source, seen.span.first_line, seen.span.last_line
+    above = quotes.lines(Span(source, max(1, first - 2), max(1, first - 1)))
+    below = [line for line in quotes.lines(Span(source, last + 1, last + 3)) if line.text.strip()]
+    beside = [line for line in (*above, *below[:1]) if line.number < first or line.number > last]
+    asked = next((m for line in beside if line.stream == seen.stream and (m := _ASKED_WRONGLY.search(line.text[:600])) is not None), None)
+    if asked is None:
+        return False
+    served = f'"{asked["path"]} HTTP/'
+    near = (*quotes.after(seen.span)[:_MOST_LINES], *quotes.lines(Span(source, 1, max(1, first - 1)))[-_MOST_LINES:])
+    return any(served in line.text[:600] and _SERVED.search(line.text[:600]) for line in near)
+
+
+def _told_as_error(seen: Sighting, quotes: Quotes) -> bool:
+    """True where the line below a traceback tells the same words as an error."""
+    below = quotes.lines(Span(seen.span.source, seen.span.last_line + 1, seen.span.last_line + 1), 1)
+    words = seen.message.partition("\n")[0][:60]
+    return bool(below) and len(words) > 12 and below[0].level in _SEVERE and words in below[0].text[:1_000]
+
+
 def caught(seen: Sighting, quotes: Quotes) -> bool:
     """True where the words say that an error was expected and dealt with: logged as a warning, told as a fallback, or known as harmless."""
     if seen.rule == TAUGHT:
@@ -230,6 +258,10 @@ def caught(seen: Sighting, quotes: Quotes) -> bool:
     own = quotes.lines(seen.span, 1)
     if seen.rule in (*QUOTED, "handled") or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
         return True
+    if refused(seen, quotes):
+        return True
+    if seen.kind == "python" and _told_as_error(seen, quotes):
+        return False  # the line above it is about something else
     if seen.kind == "hardware":
         return False  # no program deals with what the driver reports; a calm line above it is another writer's
     if seen.kind == "message" and seen.weight <= 2:

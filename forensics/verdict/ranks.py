@@ -167,7 +167,8 @@ def whose(
         return Rank(f"rank {number}", number)
     if own is None and (spawned := _spawned(first, lines)) is not None:
         return spawned
-    ended = [e for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and _failed(e) and not _dead_before(e, first)]
+    ended = [e for e in events if e.kind in (EventKind.LAUNCHER, EventKind.PROCESS_EXIT) and _failed(e)]
+    ended = [e for e in ended if not _dead_before(e, first) and not _taken_along(e, first)]
     named = [e.rank for e in ended if e.rank is not None and e.rank.number not in waited and not _in_a_crowd(e, ended)]
     mine = [r for r in named if own is not None and own.pid is not None and r.pid == own.pid]
     if mine:
@@ -216,6 +217,12 @@ def _dead_before(end: Event, first: Sighting) -> bool:
     """True for a process that was killed above the exception: it raised nothing any more, however late its lines were written."""
     above = end.span.source == first.span.source and end.span.first_line < first.span.first_line
     return first.kind == "python" and above and _ended_by(end, "SIGKILL")
+
+
+def _taken_along(end: Event, first: Sighting) -> bool:
+    """True for the end of a process of which the one that had raised the exception tells below it: it took its workers along."""
+    below = end.span.source == first.span.source and end.span.first_line > first.span.last_line
+    return first.kind == "python" and below and bool(first.stream) and end.stream == first.stream
 
 
 def _in_a_crowd(end: Event, ended: Sequence[Event]) -> bool:

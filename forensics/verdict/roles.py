@@ -41,7 +41,7 @@ _HARD = Pattern(
 _DEVICE = Pattern(r"uncorrectable (?:ECC|NVLink)|fallen off the bus", re.I)
 
 #: rules for a front end's exceptions about its engine
-ENGINE_GONE = frozenset(("cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
+ENGINE_GONE = frozenset(("cascade.worker-init", "cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
 
 #: a scheduler's word that it ended the job itself
 _ENDED = pattern_of(
@@ -120,7 +120,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
         return cut[0], False  # what a destructor met is no cause beside a traceback whose end was cut off
     free = [g for g in ordered if g.first.role is None]
     certain = [g for g in free if g.first.weight >= 3 or g.first.typed]
-    if certain:
+    if certain and not _outlived(certain, ordered, quotes):
         return _named(_first_fatal(certain, quotes), ordered), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
     warned = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value == "communication"]
@@ -155,7 +155,9 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     gone = [g for g in seen_dead if g.first.weight >= 3 or g.first.typed]
     # A child's exit with its code, told before anybody saw its parent dead, is nearer than that word.
     ended = [g for g in exits if g.first.type and seen_dead and ordered.index(g) < ordered.index(seen_dead[0])] if not gone else []
-    gone = gone[-1:] if gone and gone[-1].first.rule in ENGINE_GONE else gone
+    # The engine that missed its workers is nearer to them than the server that missed the engine.
+    nearest = [g for g in gone if g.first.rule == "cascade.worker-init"]
+    gone = nearest[-1:] or (gone[-1:] if gone and gone[-1].first.rule in ENGINE_GONE else gone)
     # What a library warned of before its connections broke is nearer to the cause than the broken connection.
     # An abort is no consequence of a kill that came after it.
     aborted = [g for g in own if g.first.rule == "cascade.abort-after" and g.first.kind in ("fatal_signal", "native")]
@@ -263,6 +265,15 @@ def _named(first: Group, ordered: Sequence[Group]) -> Group:
                         member.frames = member.chain[-1].frames or member.frames
                 return group
     return first
+
+
+def _outlived(certain: Sequence[Group], ordered: Sequence[Group], quotes: Quotes) -> bool:
+    """True where all that was raised had been caught, and the process was killed later: who is killed has lived until then."""
+    exits = [g for g in ordered if g.first.role is None and g.first.weight == 1]
+    kills, _ = _without_cleanup([g for g in exits if g.first.type in _KILL], exits, ordered)
+    if not kills or ordered.index(kills[0]) < ordered.index(certain[-1]):
+        return False
+    return all(g.first.kind == "python" and all(caught(m, quotes) for m in g.members) for g in certain)
 
 
 def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:

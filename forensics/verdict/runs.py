@@ -57,7 +57,7 @@ def analyse(
         seen.append(of_hang(hang))
     told_once = join(seen, run.events, order)
     add_dumps(told_once, run.events)
-    groups = fold(subordinate(told_once, order))
+    groups = fold(subordinate(told_once, order, run.events))
     cast = assign(groups, order, quotes, hang.culprit if hang is not None else None)
     primary = cast.primary
     if primary is None:

@@ -2,6 +2,7 @@
 
 "Engine is already dead, terminating" ... "Engine is alr"        -> the torn repeat belongs to the whole line
 EngineDeadError: ..., then ERROR "Shutdown initiated"             -> cascade: an engine had been seen dead before
+"Shutdown initiated", then "Worker proc W-0 died unexpectedly"    -> teardown: the engine takes its workers along
 UCX ERROR Transport retry count exceeded, then NIXL_ERR_BACKEND   -> the transport's error is the exception's root
 Xid 79 in dmesg, and rank 5's "CUDA error: unknown error"          -> cascade: the device was gone
 """
@@ -36,6 +37,7 @@ _USES = Pattern(
     re.IGNORECASE,
 )
 _MOST = 512
+_DIED = Pattern(r"^Worker proc \S{1,80} died unexpectedly")
 #: what the runtime says where a device does not answer any more: no more than that
 _LOST = Pattern(
     r"(?:CUDA|HIP|cuda|hip)\w* (?:error|failure)?:? ?(?:unknown error|unspecified launch failure|hardware (?:exception|error))"
@@ -44,9 +46,12 @@ _LOST = Pattern(
 )
 
 
-def subordinate(seen: Sequence[Sighting], order: Order) -> list[Sighting]:
-    """The sightings without torn repeats; what only follows a dead engine or a broken transport gets its role."""
+def subordinate(seen: Sequence[Sighting], order: Order, events: Sequence[Event] = ()) -> list[Sighting]:
+    """The sightings without torn repeats; what only follows a dead engine, a broken transport or an engine's own shutdown (among the
+    run's events) gets its role."""
     kept = _without_torn_repeats(list(seen))
+    _behind_shutdowns(kept, events)
+    _behind_ended_workers(kept, events)
     kept = _behind_transports(kept, order)
     _behind_hardware(kept)
     _behind_the_dead(kept, order)
@@ -171,6 +176,32 @@ def _behind_transports(seen: list[Sighting], order: Order) -> list[Sighting]:
             sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "transport-broken"
             sighting.role_why = "the transport had failed before"
     return [s for s in seen if id(s) not in rooted]
+
+
+def _behind_shutdowns(seen: Sequence[Sighting], events: Sequence[Event]) -> None:
+    """A parent that had begun to shut down says of its workers that they died: it takes them along."""
+    begun: dict[tuple[int, str], int] = {}
+    for event in events:
+        if event.kind is EventKind.LIFECYCLE and event.fields.get("phase") == "shutdown" and event.stream:
+            begun.setdefault((event.span.source, event.stream), event.span.last_line)
+    for sighting in seen if begun else ():
+        since = begun.get((sighting.span.source, sighting.stream))
+        if since is not None and sighting.span.first_line > since and _DIED.search(sighting.message[:300]):
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, False, "teardown.own-shutdown"
+            sighting.role_why = "the process that tells it had begun to shut down"
+
+
+def _behind_ended_workers(seen: Sequence[Sighting], events: Sequence[Event]) -> None:
+    """An engine gave up for a worker that said nothing, and ended the others: what these raise below that is none of the reason."""
+    gave_up = {s.span.source: s for s in seen if s.rule == "cascade.worker-init"}
+    for source, engine in gave_up.items():
+        lines = [e.span.first_line for e in events if e.fields.get("phase") == "workers_ended" and e.span.source == source]
+        raised = [s for s in seen if s.kind == "python" and s.role is None and s.span.source == source and s.stream != engine.stream]
+        if not lines or any(s.span.first_line < lines[0] for s in raised):
+            continue
+        for sighting in raised:
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, False, "teardown.ended-workers"
+            sighting.role_why = "the engine had given up and was ending its workers"
 
 
 def _behind_the_dead(seen: list[Sighting], order: Order) -> None:

@@ -23,6 +23,7 @@ from forensics.verdict.outcome import (
     logged_and_went_on,
     only_complains,
     orderly_end,
+    refused,
     store_left_first,
     worked_before,
 )
@@ -48,7 +49,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
     if only_complains(serious):
         return Status.HEALTHY
-    live = [m for m in serious if not caught(m, quotes)]
+    refused_before = {_place(m) for m in serious if refused(m, quotes)}
+    live = [m for m in serious if not caught(m, quotes) and _place(m) not in refused_before]
     last = max(serious, key=lambda m: m.span.last_line)
     later = aftermath(quotes, last.span, last.stream, steady=True)
     if _asked_to_stop(primary) and orderly_end(intake) is not None:
@@ -75,6 +77,13 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes)
     return Status.DEGRADED if went_on else None
+
+
+def _place(seen: Sighting) -> tuple[str, str | None, str | None, str]:
+    """Who raised what where: of copies folded together not every access line is kept, and the check that refused one request refuses the
+    next."""
+    frame = seen.frames[-1] if seen.frames else None
+    return seen.stream, seen.type, frame.file if frame else None, frame.function if frame else seen.message[:80]
 
 
 def earliest(members: Sequence[Sighting], source: int) -> Span:

@@ -104,7 +104,7 @@ main: exiting due to model loading error
 SERVES_ON = """\
 INFO 07-01 10:00:00 [api_server.py:1818] Starting vLLM API server 0 on http://0.0.0.0:8000
 INFO:     Application startup complete.
-INFO:     10.0.0.2:1234 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+INFO:     10.0.0.2:1234 - "POST /v1/completions HTTP/1.1" 200 OK
 ERROR 07-01 10:05:00 [serving_chat.py:200] Error in preprocessing prompt inputs
 ERROR 07-01 10:05:00 [serving_chat.py:200] Traceback (most recent call last):
 ERROR 07-01 10:05:00 [serving_chat.py:200]   File "/usr/lib/python3/dist-packages/vllm/entrypoints/openai/serving_chat.py", line 190, in create_chat_completion
