@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forensics.ingest.intake import Intake
-from forensics.model.event import ProcessExit
+from forensics.model.event import EventKind, ProcessExit
 from forensics.model.source import Span
 from forensics.model.verdict import CausalRole, Status
 from forensics.verdict.fold import Group
@@ -42,7 +42,8 @@ _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.e
 def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
     members = [m for g in cast.groups for m in g.members]
-    if any(m.kind == "exit" and m.weight and _bad_exit(m) and m.role is None and not _of_another(m, quotes) for m in members):
+    ends = [m for m in members if m.kind == "exit" and m.weight and m.role is None and m.events[0].kind is not EventKind.LIFECYCLE]
+    if any(_bad_exit(m) and not _of_another(m, quotes) for m in ends):
         return None
     if store_left_first(members, quotes):
         return Status.HEALTHY

@@ -85,6 +85,22 @@ def test_a_worker_that_dies_while_the_engine_works_is_a_failure(told: Told) -> N
     assert told(DONE.replace("100%", " 40%") + DIED + LEAVES).status is not Status.HEALTHY
 
 
+def test_workers_whose_engine_had_ended_in_order_have_lost_no_parent(told: Told) -> None:
+    complete = ENGINE + "INFO 11-29 20:15:21 [core.py:1257] Shutdown complete\n"
+    gone = "(Worker_TP0 pid=300) INFO 11-29 20:15:21 [multiproc_executor.py:775] Parent process exited, terminating worker queues\n"
+    work = "step 1 | loss 2.31\n"
+    assert told(work + LEAVES + complete + gone).status is Status.HEALTHY
+    assert told(work + gone).status is not Status.HEALTHY
+
+
+def test_a_server_that_survived_an_error_and_was_stopped_later_has_ended_in_order(told: Told) -> None:
+    error = SERVER + "ERROR 11-29 20:15:02 [cache.py:17] the table could not be read\n"
+    last = SERVER + "INFO 11-29 20:15:21 [launcher.py:125] [shutdown] API server: engine client stopped\n"
+    text = STOPPED.format(last=last).replace(CHAT.format(status="200 OK"), error + CHAT.format(status="200 OK") * 3)
+    assert told(text).status is Status.HEALTHY
+    assert told(text.replace(last, "")).status is not Status.HEALTHY
+
+
 # --- whose failure
 
 RAISED = (
