@@ -32,6 +32,7 @@ from forensics.verdict.chains import told_by
 from forensics.verdict.choices import choice_in, step_for
 from forensics.verdict.hang import Hang
 from forensics.verdict.hardware import known_fault
+from forensics.verdict.remedies import remedies_in
 from forensics.verdict.sighting import exits as known_exits
 from forensics.verdict.situations import situations
 from forensics.verdict.stuck import stuck_in
@@ -150,6 +151,9 @@ def verdict_of(
     refused = choice_in(primary.root_message or primary.message) if judgement.category in _OF_SETTINGS else None
     if refused is not None:
         next_steps.insert(0, step_for(refused, facts.engine))
+    elif finding is None:
+        own = remedies_in(primary.root_message or primary.message)
+        advice = {**advice, "next_steps": [*own, *advice.get("next_steps", ())]}
     if fault is not None and fault.action:
         advice = {**advice, "next_steps": [f"{fault.action[0].upper()}{fault.action[1:]}.", *advice.get("next_steps", ())]}
     if hang is not None and hang.culprit is not None:  # who to look at is known
