@@ -110,7 +110,7 @@ def analyse(
         rank=rank,
         same=() if waited else _same(cast, rank, alike),
         alike=alike,
-        exits=_exits(run),
+        exits=_exits(run, rank),
         findings=findings,
     )
 
@@ -232,10 +232,13 @@ def _same(cast: Cast, rank: Rank | None, alike: Sequence[Rank] = ()) -> tuple[Ra
     return tuple(found.values())
 
 
-def _exits(run: Run) -> tuple[int, ...]:
+def _exits(run: Run, rank: Rank | None) -> tuple[int, ...]:
+    """The exit codes that say more than that something failed: those of the rank that is blamed, and of nobody in particular."""
     found = []
     for event in run.events:
         exit_ = event.fields.get("exit")
+        if None not in (rank, event.rank) and event.rank.number != rank.number:
+            continue
         if isinstance(exit_, ProcessExit) and exit_.code not in (None, 0, 1):
             found.append(exit_.code)
     return tuple(code for code in dict.fromkeys(found) if code is not None)

@@ -16,6 +16,9 @@ from forensics.model.verdict import Owner
         ("/home/u/vllm/vllm/third_party/deep_gemm/jit/core.py", "deep_gemm"),
         ("/srv/distributed/scheduler/core.py", "distributed"),
         ("/home/u/vllm/examples/offline/run.py", None),
+        ("/srv/megatron_fsdp/src/megatron_fsdp/param_and_grad_buffer.py", "megatron_fsdp"),
+        ("/opt/megatron-lm/megatron/core/distributed/fsdp/src/megatron_fsdp/megatron_fsdp.py", "megatron_fsdp"),
+        ("/srv/my_fsdp/src/train_fsdp/buffer.py", None),
     ],
 )
 def test_the_package_around_a_folder_of_that_name(path: str, package: str | None) -> None:

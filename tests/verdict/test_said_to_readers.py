@@ -105,3 +105,19 @@ def test_a_line_that_the_compiler_evaluates_is_not_the_users(told: Told) -> None
     guard = '  File "/usr/lib/python3.10/dist-packages/torch/_dynamo/guards.py", line 48, in get\n    return eval(name, self.scope)\n'
     assert told(text.format(guard)).verdict.category is Category.JIT_COMPILE
     assert told(text.format("")).verdict.category is Category.USER_CODE
+
+
+def test_why_tells_no_other_ranks_exit_code(told: Told) -> None:
+    raised_by = "".join(f"[rank2]: {line}\n" for line in ("Traceback (most recent call last):", '  File "/srv/train.py", line 9, in <module>', "    main()", "KeyError: 'lr'"))
+    agent = "E0302 10:00:46.2 139 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: {}) local_rank: {} (pid: 40{}) of binary: /usr/bin/python\n"
+    incident = told(raised_by + agent.format(1, 2, 14) + agent.format(-9, 0, 12))
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 2
+    assert "SIGKILL" not in incident.verdict.explanation
+    own = told(raised_by.replace("KeyError: 'lr'", "OSError: lost") + agent.format(-9, 2, 14))
+    assert "SIGKILL" in own.verdict.explanation
+
+
+def test_what_turbomind_prints_is_lmdeploys(told: Told) -> None:
+    said = "[TM][INFO] Set logger level to INFO\n[TM][FATAL] models/llama/LlamaBatch.cc(310): Check failed: x > 0\n"
+    assert told(said).facts.engine == "lmdeploy"
+    assert told(said.replace("[TM]", "[TN]")).facts.engine is None

@@ -17,7 +17,7 @@ import re
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
-from forensics.parse.python.body import carries, last_said, quotes_next, remote_frames, user_code
+from forensics.parse.python.body import QUOTE_LINES, carries, last_said, quotes_next, remote_frames, user_code
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import (
     EXCEPTION_NAME,
@@ -25,6 +25,7 @@ from forensics.parse.python.shapes import (
     Kind,
     indented_raise,
     is_native_frame,
+    is_whole,
     looks_raised,
     raised,
     raised_name,
@@ -111,6 +112,7 @@ class _Walker:
         self.frame: Item | None = None  # the last frame line, while its code line may follow
         self.code = ""  # the last code line
         self.message: list[str] = []
+        self.name = ""  # of the exception that the message is of
         self.grouped = False  # lines with a margin belong to the open block
 
     def finish(self) -> None:
@@ -225,7 +227,7 @@ class _Walker:
             pasted = indented_raise(self.code, text) or shifted_raise(column, text)
         if pasted:
             self.add(item)
-            self.now.raised, self.message = True, [pasted[1]]
+            self.now.raised, self.message, self.name = True, [pasted[1]], pasted[0]
             return
         if kind is Kind.CODE and self.frame is None and is_native_frame(text):
             self.add(item)
@@ -243,7 +245,7 @@ class _Walker:
         found = raised(text, awaited) if kind in (Kind.RAISED, Kind.TEXT) else None
         if found and self.is_exception(at, item, found[0], awaited):
             self.add(item)
-            self.now.raised, self.message = True, [found[1]]
+            self.now.raised, self.message, self.name = True, [found[1]], found[0]
             return
         self.noise += 1
         if self.noise > NOISE_LINES:
@@ -301,6 +303,8 @@ class _Walker:
         text = item.line.text
         before = self.now.items[-1]
         if self.linked or item.index - before.index > MESSAGE_GAP:
+            return False
+        if len(self.message) == 1 and is_whole(self.name, self.message[0]) and text.strip() not in QUOTE_LINES:
             return False
         if self.lane.bare and item.index != before.index + 1 + len(self.blanks):
             return False

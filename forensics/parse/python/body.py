@@ -93,7 +93,7 @@ _QUOTES = Pattern(
 )
 _CARRIES = Pattern(r"\bError raised in (?:a |the )?(?:subprocess|child process|worker process)\b.{0,80}:\s*$")
 #: how multiprocessing and concurrent.futures set off what a worker said
-_QUOTE_LINES = ('"""', "'''")
+QUOTE_LINES = ('"""', "'''")
 _WRAPPER = Pattern(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
 _RAY_TASK = Pattern(r"^(?:[\w.]*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
 _RAY_REMOTE = Pattern(r"^\s*(?:.{0,120}: )?(?:\[[\d;]{1,8}m)?ray::")
@@ -355,9 +355,9 @@ def _message_line(reader: _Reader, kind: Kind, text: str, at: int) -> bool:
         reader.nest(at)
         _frame(reader, text, at)
         return True
-    if text.strip() in _QUOTE_LINES:
+    if text.strip() in QUOTE_LINES:
         reader.open.last = at
-        if reader.outer and any(m.strip() in _QUOTE_LINES for m in reader.outer[-1].message):
+        if reader.outer and any(m.strip() in QUOTE_LINES for m in reader.outer[-1].message):
             reader.close_all()
         elif not last:
             message.append(text)  # the quotation begins

@@ -22,7 +22,7 @@ from forensics.model.record import draft, replace
 from forensics.model.source import LogLine, Span
 from forensics.parse.python.blocks import starts_anew
 from forensics.parse.python.lanes import prefix_of
-from forensics.parse.python.shapes import Kind, kind_of, looks_raised, raised
+from forensics.parse.python.shapes import Kind, is_whole, kind_of, looks_raised, raised
 from forensics.parse.quotation import waits_for
 
 #: distinct messages kept, and lines one message may have
@@ -132,7 +132,7 @@ def messages_of(
         if found is None:
             continue
         name, message, heading = found
-        more = _continued(lines, at, line, claimed) if not line.joined or name else []
+        more = _continued(lines, at, line, claimed) if (not line.joined or name) and not is_whole(name or "", message) else []
         at += len(more)
         key = (line.source, line.rank.key if line.rank else line.stream, name, _NUMBERS.sub("#", message[:300]))
         folded = kept.get(key)

@@ -212,6 +212,20 @@ def looks_raised(text: str) -> bool:
     return bool(EXCEPTION_NAME.search(found["type"].rsplit(".", 1)[-1]))
 
 
+#: what the operating system says, to its end; and the key that was not there
+_SAID_BY_SYSTEM = Pattern(
+    r"^(?:.{0,600}[ :(])?\[Errno -?\d{1,5}\] [A-Z][\w ,/-]{3,100}"
+    r"(?:: (?:b?'[^'\n]{0,1000}'(?: -> b?'[^'\n]{0,1000}')?|\(.{1,200}\)))?$"
+)
+_KEY = Pattern(r"^(?:'[^'\n]{0,400}'|\"[^\"\n]{0,400}\"|-?\d{1,40}|\([^()\n]{1,400}\))$")
+
+
+def is_whole(name: str, message: str) -> bool:
+    """True for a message of one line that nothing goes on with: below it stands what somebody else printed. name: the exception's."""
+    text = message[:LOOK].strip()
+    return _SAID_BY_SYSTEM.match(text) is not None or (name == "KeyError" and _KEY.match(text) is not None)
+
+
 _RAISE = Pattern(r"^\s*raise\s+(?:[\w]+\.){0,8}(?P<name>[A-Za-z_]\w*)")
 
 
