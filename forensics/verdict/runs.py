@@ -237,7 +237,7 @@ def _exits(run: Run, rank: Rank | None) -> tuple[int, ...]:
     found = []
     for event in run.events:
         exit_ = event.fields.get("exit")
-        if None not in (rank, event.rank) and event.rank.number != rank.number:
+        if rank is not None and event.rank is not None and event.rank.number != rank.number:
             continue
         if isinstance(exit_, ProcessExit) and exit_.code not in (None, 0, 1):
             found.append(exit_.code)
