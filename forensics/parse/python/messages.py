@@ -179,6 +179,8 @@ def _read(text: str, severe: bool) -> tuple[str | None, str, str] | None:
         if not severe and waits_for([heading]):
             return None
         if severe or _PHRASES.match(text) or (_TOLD.search(heading[-160:]) and not _GOES_ON.search(heading)):
+            if heading.endswith("(Caused by"):
+                return inline["type"], stripped, ""  # the cause is named inside of what was said
             arguments = inline.groupdict().get("arguments")
             heading = f"{heading} ({arguments})" if arguments else heading
             return inline["type"], inline["message"], heading[:500]

@@ -215,7 +215,7 @@ def looks_raised(text: str) -> bool:
 #: what the operating system says, to its end; and the key that was not there
 _SAID_BY_SYSTEM = Pattern(
     r"^(?:.{0,600}[ :(])?\[Errno -?\d{1,5}\] [A-Z][\w ,/-]{3,100}"
-    r"(?:: (?:b?'[^'\n]{0,1000}'(?: -> b?'[^'\n]{0,1000}')?|\(.{1,200}\)))?$"
+    r"(?:: (?:b?'[^'\n]{0,1000}'(?: -> b?'[^'\n]{0,1000}')?|\(.{1,200}\)))?[\"')]{0,6}$"
 )
 _KEY = Pattern(r"^(?:'[^'\n]{0,400}'|\"[^\"\n]{0,400}\"|-?\d{1,40}|\([^()\n]{1,400}\))$")
 
