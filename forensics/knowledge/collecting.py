@@ -3,7 +3,8 @@
     collect(intake, events) -> Facts(gpu=Gpu("NVIDIA H100 80GB HBM3", "sm_90", …), engine="sglang", world_size=8, settings=(…), …)
 
 world_size: what the log states, else ranks times nodes from the launch (tensor x pipeline x data parallel, processes x nodes), else
-one more than the highest rank seen, where ranks are numbered. The device's count is the world size where no listing says more.
+as many as were seen, where none is missing below the highest. at_least: one more than the highest rank seen. The device's count is the
+world size where no listing says more.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def collect(intake: Intake, events: Sequence[Event], *, gpu: Gpu | str | None = 
         kernels=tuple(_kernels(intake, events)),
         families=tuple(_families(events)),
         world_size=world,
+        at_least=world or (highest + 1 if (highest := max(_rank_numbers(intake, events), default=0)) else None),
         model=model.value if model else None,
         command=command.text if command else None,
         command_span=command.span if command else None,
@@ -130,8 +132,7 @@ def world_size(
         if setting.value is not None and setting.component != "draft_model":
             first.setdefault(setting.name, setting.value)
     if stated := _number(first.get("world_size") or first.get("WORLD_SIZE")):
-        highest = _highest_rank(intake, events)
-        return max(stated, highest + 1) if highest is not None else stated
+        return max(stated, max(_rank_numbers(intake, events), default=-1) + 1)
     tensor, pipeline = _number(first.get("tensor_parallel_size")), _number(first.get("pipeline_parallel_size"))
     data = _number(first.get("data_parallel_size"))
     if engine_name in _SERVING and (tensor or pipeline or data):
@@ -143,18 +144,19 @@ def world_size(
         return per_node * nodes
     if total := _number(first.get("num_processes")):
         return total
-    highest = _highest_rank(intake, events)
-    return highest + 1 if highest is not None and highest > 0 else None
+    seen = _rank_numbers(intake, events)
+    # of ranks of which some are missing the highest that was seen need not be the last
+    return len(seen) if len(seen) > 1 and max(seen) == len(seen) - 1 else None
 
 
 def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() and 0 < int(text[:6]) < 100_000 else None
 
 
-def _highest_rank(intake: Intake, events: Sequence[Event]) -> int | None:
-    numbers = [a.rank.number for a in intake.activity if a.rank.number is not None]
-    numbers += [e.rank.number for e in events if e.rank is not None and e.rank.number is not None]
-    return max(numbers, default=None)
+def _rank_numbers(intake: Intake, events: Sequence[Event]) -> set[int]:
+    """Numbers of all ranks that wrote or are spoken of."""
+    numbers = {a.rank.number for a in intake.activity if a.rank.number is not None}
+    return numbers | {e.rank.number for e in events if e.rank is not None and e.rank.number is not None}
 
 
 def _texts(events: Sequence[Event]) -> Iterator[tuple[str, Span]]:

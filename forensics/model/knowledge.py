@@ -95,7 +95,8 @@ class SoftwareVersion:
 
 @record
 class Facts:
-    """All that the log says about the machine and the job."""
+    """All that the log says about the machine and the job. at_least: how many ranks it has, as far as their numbers tell; None where none
+    is numbered above 0."""
 
     gpu: Gpu | None = None
     gpus: tuple[Gpu, ...] = ()
@@ -108,6 +109,7 @@ class Facts:
     model: str | None = None
     command: str | None = None
     command_span: Span | None = None
+    at_least: int | None = None
 
     def version(self, name: str) -> str | None:
         """The first version seen of one package, or None."""

@@ -50,7 +50,7 @@ def analyse(
     run: Run, intake: Intake, facts: Facts, findings: Sequence[Finding], quotes: Quotes, order: Order
 ) -> Analysis:
     """Concludes one run."""
-    hang = explain_hang(run.events, intake.activity, facts.world_size)
+    hang = explain_hang(run.events, intake.activity, facts.at_least)
     seen = _fewer(_sightings(run, findings, quotes, job_began(run.events, intake)), intake)
     told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
     if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
@@ -93,7 +93,7 @@ def analyse(
             judgement.title,
             judgement.others,
         )
-    owner = whose(primary.first, run.events, intake.activity, facts.world_size, intake.lines)
+    owner = whose(primary.first, run.events, intake.activity, facts.at_least, intake.lines)
     alike = tasks_alike(primary, run.events)
     waited = judgement.category in _WAITED
     if not waited:

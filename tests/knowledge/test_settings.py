@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forensics.ingest import read
 from forensics.knowledge import collect, commands_from, settings_from
 from forensics.knowledge.settings.reprs import pairs
 from forensics.model import Setting
@@ -214,3 +215,13 @@ def test_settings_are_records() -> None:
     assert all(
         isinstance(s, Setting) and s.span.first_line == 1 for s in settings_from(intake_of("vllm serve m --dtype half"))
     )
+
+
+def test_of_ranks_of_which_some_are_missing_the_highest_is_not_the_last() -> None:
+    def of(*ranks: int) -> str:
+        return "".join(f"[rank{n}]: device 0: NVIDIA GH200 120GB\n" for n in ranks)
+
+    whole = collect(read([of(0, 1, 2, 3).encode()], []), [])
+    assert whole.world_size == whole.at_least == 4 and whole.gpu is not None and whole.gpu.count == 4
+    torn = collect(read([of(0, 8, 28).encode()], []), [])
+    assert torn.world_size is None and torn.at_least == 29 and torn.gpu is not None and torn.gpu.count is None
