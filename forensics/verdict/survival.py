@@ -66,6 +66,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return Status.HEALTHY
     if _only_dropped(members) and worked_before(quotes, earliest(members, last.span.source)):
         return Status.HEALTHY
+    if live and all(_of_shell(m) for m in live) and any(line.rank is not None for line in quotes.after(last.span)):
+        return Status.HEALTHY  # a command that a script did not find, before it started the job
     if not live:
         return Status.HEALTHY if later.working or later.ended or later.calm else None
     if all(m.weight <= 2 and not m.typed for m in live):
@@ -78,6 +80,11 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes)
     return Status.DEGRADED if went_on else None
+
+
+def _of_shell(seen: Sighting) -> bool:
+    """True for what a shell says of a command in its script: it goes on with the next one."""
+    return seen.rank is None and seen.events[0].fields.get("program") == "shell"
 
 
 def _place(seen: Sighting) -> tuple[str, str | None, str | None, str]:

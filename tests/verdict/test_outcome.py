@@ -7,7 +7,7 @@ import pytest
 from forensics.model.verdict import Category, Status
 
 from . import logs
-from .conftest import Told
+from .conftest import Told, primary
 
 
 def test_a_server_that_serves_on_is_degraded(told: Told) -> None:
@@ -220,3 +220,14 @@ def test_a_server_that_refuses_a_request_lives(told: Told, answer: str, status: 
 )
 def test_a_warning_at_the_end_is_a_failure_where_it_names_one(told: Told, said: str, status: Status) -> None:
     assert told(f"{STEPS}node1:771:802 [0] NCCL WARN {said}\n").status is status
+
+
+def test_a_command_that_a_script_did_not_find_before_the_job_began_did_not_end_it(told: Told) -> None:
+    missing = "/var/spool/slurmd/job7/slurm_script: line 85: gpu-report: command not found\n"
+    began = "".join(f"[rank{n}]: loading the data set\n" for n in range(4))
+    assert told(missing + began).verdict.category is Category.NONE
+    assert told(missing).verdict.category is Category.MISSING_LIBRARY
+    assert told(began + missing).verdict.category is Category.MISSING_LIBRARY
+    failed = "[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/srv/train.py\", line 7, in <module>\n[rank2]:     main()\n[rank2]: KeyError: 'a'\n"
+    incident = told(missing + began + failed)
+    assert incident.verdict.category is Category.USER_CODE and primary(incident).type == "KeyError"
