@@ -190,7 +190,7 @@ def stalled_before(quotes: Quotes, span: Span) -> Span | None:
 def comes_and_goes(live: Sequence[Sighting], quotes: Quotes) -> bool:
     """True for an exception that somebody inside of the program catches and prints, again and again, while the job works on: that
     nothing stands behind the last one yet says no more than that it was the last."""
-    if len({(m.root_type, m.span.source) for m in live}) != 1 or not all(_printed_inside(m) for m in live):
+    if len({(m.root_type, m.span.source) for m in live}) != 1 or not all(printed_inside(m) for m in live):
         return False
     places = sorted((m.span for m in live), key=lambda span: span.first_line)
     return len(places) > 1 and aftermath(quotes, places[0], until=places[-1], steady=True).working >= 2
@@ -207,7 +207,7 @@ def only_complains(members: Sequence[Sighting]) -> bool:
 def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermath, quotes: Quotes) -> bool:
     """True for an exception that somebody inside of the program caught, where the log still holds one line by which the same writer
     goes on before it ends. Where no writer has a name, the exception must have been logged, and by the logger of that line."""
-    if any(m.kind != "python" or not _printed_inside(m) or _said("lasts").search(" ".join(m.texts)[:4_000]) for m in live):
+    if any(m.kind != "python" or not printed_inside(m) or _said("lasts").search(" ".join(m.texts)[:4_000]) for m in live):
         return False
     behind = next((line for line in quotes.after(last.span)[:4] if line.text.strip()), None)
     work = next(iter(quotes.lines(later.first_work)), None) if later.first_work is not None else None
@@ -220,7 +220,7 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
     return last.level == "ERROR" and last.rank is line.rank is None and (line is behind or line.dialect == logger)
 
 
-def _printed_inside(seen: Sighting) -> bool:
+def printed_inside(seen: Sighting) -> bool:
     """True for a traceback that does not reach down to where a program, a thread or a remote task begins."""
     remote = "ray::" in seen.heading or (seen.type or "").startswith(("ray.exceptions.", "RayTaskError"))
     outermost = seen.chain[-1].frames[:1] if seen.kind == "python" and seen.chain and not remote else ()

@@ -73,3 +73,21 @@ def test_a_process_that_raised_by_itself_is_no_victim_of_the_heartbeats(told: To
     crash = 'Traceback (most recent call last):\n  File "/srv/job/loop.py", line 7, in <module>\n    main()\nKeyError: \'rng\'\n'
     incident = told(STEPS + crash + POLLED + ENDED + "/job:jax_worker/replica:0/task:12\n")
     assert incident.primary is not None and incident.primary.type == "KeyError"
+
+
+PRINTED = (
+    'Traceback (most recent call last):\n  File "/srv/plots/client.py", line 71, in _send\n    post(url)\n'
+    "requests.exceptions.ConnectionError: Pool(host='localhost', port=8097): [Errno 111] Connection refused\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("trace", "end", "category"),
+    [
+        (PRINTED, "*** JOB 6820 ON node7 CANCELLED AT 2026-03-02T10:00:46 ***", Category.KILLED_EXTERNALLY),
+        (PRINTED.replace("in _send", "in <module>"), "*** JOB 6820 ON node7 CANCELLED AT 2026-03-02T10:00:46 ***", Category.USER_CODE),
+        (PRINTED, "*** STEP 6820.0 ON node7 CANCELLED AT 2026-03-02T10:00:46 ***", Category.USER_CODE),
+    ],
+)
+def test_what_a_program_caught_is_no_reason_for_which_its_whole_job_is_cancelled(told: Told, trace: str, end: str, category: Category) -> None:
+    assert told(f"{trace}slurmstepd: error: {end}\n").verdict.category is category
