@@ -19,12 +19,14 @@ from forensics.model.verdict import Finding
 
 
 class Situation(NamedTuple):
-    """A row of the table. says: of the failure's words; rules: how ids of signatures begin; engines: names."""
+    """A row of the table. says: of the failure's words; rules: how ids of signatures begin; engines: names; gpu: how the name of a
+    device's architecture begins, "" where the situation is about none."""
 
     name: str
     says: re.Pattern[str] | None
     rules: tuple[str, ...]
     engines: tuple[str, ...]
+    gpu: str
 
 
 @lru_cache(maxsize=1)
@@ -32,7 +34,11 @@ def rows() -> tuple[Situation, ...]:
     """The rows of the table, in its order: of what two of them say the later one's counts."""
     return tuple(
         Situation(
-            row["name"], pattern_of(row["says"]) if "says" in row else None, tuple(row.get("rules", ())), tuple(row.get("engines", ()))
+            row["name"],
+            pattern_of(row["says"]) if "says" in row else None,
+            tuple(row.get("rules", ())),
+            tuple(row.get("engines", ())),
+            row.get("gpu", ""),
         )
         for row in table("verdict/situations")["situation"]
     )
@@ -42,8 +48,8 @@ def situations(said: str, facts: Facts, finding: Finding | None) -> list[str]:
     """Names of the situations, in the table's order. said: type and messages of the failure."""
     found = []
     for row in rows():
-        if row.name == "amd" and facts.gpu is not None and facts.gpu.sm:
-            holds = facts.gpu.sm.startswith("gfx")  # known, whatever the words sound like
+        if row.gpu and facts.gpu is not None and facts.gpu.sm:
+            holds = facts.gpu.sm.startswith(row.gpu)
         else:
             holds = row.says is not None and row.says.search(said) is not None
         if holds or facts.engine in row.engines or (finding is not None and bool(row.rules) and finding.id.startswith(row.rules)):

@@ -45,6 +45,13 @@ def test_advice_is_of_the_library_that_failed(told: Told, said: str, has: str, l
     assert has in steps and lacks not in steps
 
 
+@pytest.mark.parametrize(("gpu", "of_tpu"), [("sm_90", False), (None, True)])
+def test_a_named_gpu_decides_whose_advice_it_is(told: Told, gpu: str | None, of_tpu: bool) -> None:
+    said = "RuntimeError: the build failed: error: the flag for the TPU is ignored; ninja: build stopped: subcommand failed."
+    log = f'Traceback (most recent call last):\n  File "/srv/job/loop.py", line 7, in <module>\n    run()\n{said}\n'
+    assert ("libtpu" in " ".join(told(log, gpu=gpu).verdict.next_steps)) is of_tpu
+
+
 @pytest.mark.parametrize(
     ("code", "why", "do"), [(119, "Xid 119 (GSP RPC Timeout): GSP firmware", "Reset GPU or reboot"), (79, "Xid 79: GPU has fallen off", "Cold reboot")]
 )
