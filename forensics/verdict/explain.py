@@ -124,9 +124,10 @@ def verdict_of(
     outside: bool,
     exits: Sequence[int],
     proof: Sequence[Evidence] = (),
+    moving: bool = False,
 ) -> Verdict:
     """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run;
-    proof: of a hang."""
+    proof: of a hang; moving: the job was at work until it failed."""
     finding = judgement.finding
     settings = _settings(primary, facts, finding, outside)
     advice = _advice_for(judgement.category, settings)
@@ -140,7 +141,8 @@ def verdict_of(
         sentences.append(
             "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
         )
-    waits = hang is None and (judgement.category is Category.HANG_OR_WATCHDOG or "by_hand" in settings)
+    # Whoever stops a job that moves meets it anywhere: its stack is no sign of what it hung in.
+    waits = hang is None and (judgement.category is Category.HANG_OR_WATCHDOG or ("by_hand" in settings and not moving))
     stands = stuck_in(primary.frames) if waits else None
     sentences += [stands.says] if stands is not None else []
     sentences += [c.explanation for c in contradictions[:2] if c.explanation]

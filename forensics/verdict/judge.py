@@ -32,6 +32,7 @@ from forensics.verdict.incidents import Run, split
 from forensics.verdict.launcher import with_launchers_word
 from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
+from forensics.verdict.outcome import moved_until
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
 from forensics.verdict.runs import analyse
@@ -154,6 +155,7 @@ def _incident(
             chosen.cast.outside,
             chosen.exits,
             _of_hang(chosen, quotes),
+            bool(primary.evidence) and moved_until(quotes, primary.evidence[0].span),
         )
         verdict = with_quiet_rank(verdict, chosen.cast, chosen.hang, intake.activity)
         verdict = with_launchers_word(

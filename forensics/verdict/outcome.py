@@ -32,6 +32,8 @@ _INSTEAD = pattern_of(r"\b[Ff]all(?:ing|s)? ?back (?:on|to)\b|\busing \S{1,60} i
 #: how often an engine says that it waits until that is a hang
 _OFTEN = 3
 _LOW = frozenset(("WARNING", "WARN"))
+#: seconds without a line of work after which whoever stops a job may do so because it hangs
+_SILENCE = 120.0
 _SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL"))
 #: an access line of a request that was refused for what it asked
 _ASKED_WRONGLY = Pattern(r'"(?P<path>(?:GET|POST|PUT|PATCH|DELETE) \S{1,400}) HTTP/\d(?:\.\d)?" 4\d\d\b')
@@ -155,6 +157,17 @@ def worked_before(quotes: Quotes, span: Span) -> bool:
     """True where lines of a job at work stand above a span."""
     before = quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))
     return any(is_work(line) for line in before[-_MOST_LINES:])
+
+
+def moved_until(quotes: Quotes, span: Span) -> bool:
+    """True where a job was at work until a span: less than _SILENCE passed since its last line of work, or no time says how much."""
+    above = quotes.lines(Span(span.source, 1, max(1, span.first_line)))[-_ABOVE:]
+    now: float | None = None
+    for line in reversed(above):
+        if is_work(line):
+            return now is None or line.time is None or now - line.time < _SILENCE
+        now = line.time if now is None else now
+    return False
 
 
 def orderly_end(intake: Intake) -> Span | None:

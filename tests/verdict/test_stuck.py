@@ -60,3 +60,20 @@ def test_an_interrupted_run_says_what_it_waited_for(told: Told) -> None:
     )
     verdict = told(log).verdict
     assert "lock on a folder of kernels" in verdict.explanation and "delete the lock files" in " ".join(verdict.next_steps)
+
+
+STEPS = "".join(f"2026-11-29 20:15:{n:02d} INFO step {n} | loss: 2.5\n" for n in range(10, 30))
+BARRIER = (
+    'Traceback (most recent call last):\n  File "/srv/job/train.py", line 9, in <module>\n    main()\n'
+    '  File "/opt/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 2810, in all_reduce\n    work.wait()\n'
+    "KeyboardInterrupt\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("above", "waits"),
+    [(STEPS, False), (STEPS.replace("2026-11-29 20:15", "worker"), False), (STEPS + "2026-11-29 20:58:02 INFO stopping\n", True), ("", True)],
+    ids=["at work", "at work, no times", "silent for long", "never at work"],
+)
+def test_a_stack_is_no_hang_where_the_job_was_at_work_until_it_was_stopped(told: Told, above: str, waits: bool) -> None:
+    assert ("The process waits in a collective" in told(above + BARRIER).verdict.explanation) is waits
