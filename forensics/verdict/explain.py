@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from forensics.callpath import owner_of, packages_in
+from forensics.callpath import owner_of
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.faults import FaultCode
@@ -29,17 +29,14 @@ from forensics.model.verdict import (
 )
 from forensics.verdict.category import Judgement
 from forensics.verdict.chains import told_by
-from forensics.verdict.choices import choice_in, step_for
 from forensics.verdict.hang import Hang
 from forensics.verdict.hardware import known_fault
-from forensics.verdict.remedies import remedies_in
 from forensics.verdict.sighting import exits as known_exits
 from forensics.verdict.situations import situations
+from forensics.verdict.steps import steps_for
 from forensics.verdict.stuck import stuck_in
 
 _MOST = 6
-#: one step that sets a variable is enough
-_ASSIGNMENT = pattern_of(r"\b[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{2,60}=\w+")
 #: what a check on the host says where it compared shapes or types
 _OF_SHAPES = pattern_of(
     r"(?i:shape|size|dim|dtype|stride|contiguous|numel|ndim|divisible|torch\.[a-z]+\d|head|hidden|\btype|isinstance\([^)]{0,80}tensor)"
@@ -54,10 +51,6 @@ _PLACE_OF_CHECK = pattern_of(r"^(?:Runtime check|Check|Assertion) failed at /\S{
 _DETAIL = 140
 #: how many quotes a reader sees first
 _SHOWN = 3
-#: where a value that was refused is what has to be changed
-_OF_SETTINGS = (
-    Category.CONFIG_ERROR, Category.UNSUPPORTED_DTYPE_OR_QUANT, Category.SHAPE_OR_DTYPE_ASSERT, Category.MODEL_LOAD, Category.USER_CODE,
-)  # fmt: skip
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
 
 
@@ -149,29 +142,6 @@ def verdict_of(
     sentences += [words[0].upper() + words[1:] + "." for code in dict.fromkeys(exits) if (words := exit_words(code))][
         :2
     ]
-    next_steps = list(finding.next_steps) if finding is not None else []
-    refused = choice_in(primary.root_message or primary.message) if judgement.category in _OF_SETTINGS else None
-    if refused is not None:
-        next_steps.insert(0, step_for(refused, facts.engine))
-    elif finding is None:
-        own = remedies_in(primary.root_message or primary.message)
-        advice = {**advice, "next_steps": [*own, *advice.get("next_steps", ())]}
-    if fault is not None and fault.action:
-        advice = {**advice, "next_steps": [f"{fault.action[0].upper()}{fault.action[1:]}.", *advice.get("next_steps", ())]}
-    if hang is not None and hang.culprit is not None:  # who to look at is known
-        next_steps = _about(hang.culprit, advice.get("culprit", {}).get("next_steps", ()))
-    if stands is not None:  # what it waits for is known
-        next_steps = list(stands.steps)
-    # A signature's steps are for its failure, its category's for any of the kind: those would only water them down.
-    filled = bool(next_steps) and judgement.category is not Category.HANG_OR_WATCHDOG
-    general = advice.get("next_steps", ())
-    if judgement.category is Category.VERSION_MISMATCH and (packages := packages_in(primary.frames)):
-        named = {"packages": " ".join(packages), "package": packages[0]}
-        general = [step.format_map(named) for step in advice["named"]["next_steps"]]
-    for step in () if filled else general:
-        told = _ASSIGNMENT.findall(" ".join(next_steps))
-        if len(next_steps) < 3 and step not in next_steps and not any(one in told for one in _ASSIGNMENT.findall(step)):
-            next_steps.append(step)
     return Verdict(
         category=judgement.category,
         title=title,
@@ -182,7 +152,7 @@ def verdict_of(
         same_failure_ranks=tuple(same),
         culprit_note=hang.note if hang is not None else None,
         fixes=_fixes(finding, findings),
-        next_steps=tuple(next_steps),
+        next_steps=steps_for(primary, judgement, facts, hang, advice, fault, stands),
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),
         evidence=_evidence(primary, judgement, contradictions, proof),
@@ -195,13 +165,6 @@ def _of_fault(type_: str, fault: FaultCode) -> str:
     if not fault.meaning or fault.meaning.startswith(fault.name):
         return f"{type_}: {fault.meaning or fault.name}."
     return f"{type_} ({fault.name}): {fault.meaning}."
-
-
-def _about(culprit: Rank, steps: Sequence[str]) -> list[str]:
-    """Steps with the blamed rank in them."""
-    where = f" on {culprit.node}" if culprit.node else ""
-    pid = str(culprit.pid) if culprit.pid is not None else "PID"
-    return [step.replace("{culprit}", culprit.label).replace("{where}", where).replace("{pid}", pid) for step in steps]
 
 
 def _title(primary: Failure, judgement: Judgement, hang: Hang | None) -> str:
