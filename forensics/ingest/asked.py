@@ -8,11 +8,13 @@ A text that is not closed goes on to the end of the line.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from forensics import data
 from forensics.ingest.pattern import Pattern
+from forensics.model.source import LogLine
 
 _CLOSERS = {opener: bytes((closer,)) for opener, closer in zip(b"'\"([{", b"'\")]}", strict=True)}
 _BACKSLASH = 92
@@ -49,6 +51,14 @@ def names() -> str:
 
 def _rows(kind: str) -> list[dict[str, Any]]:
     return [row for _, content in data.folder("dialects") for row in content.get(kind, ())]
+
+
+def written(lines: Sequence[LogLine]) -> str:
+    """Of the lines that one line of the file has become the text in which a quotation is looked for: the whole line; of a collector's
+    record that tells how grave it is, or when it was written, the message in it, whatever the field is called that holds it."""
+    raw, text = lines[0].raw, "\n".join(line.text for line in lines)
+    told = raw.startswith("{") and (lines[0].level is not None or lines[0].time is not None) and bool(text)
+    return text if told and not raw.rstrip().endswith(text) else raw
 
 
 def is_asked(line: bytes | bytearray, start: int, stop: int) -> bool:

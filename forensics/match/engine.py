@@ -10,9 +10,12 @@ matched. Exceptions are only asked what they said, never the source code that a 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
+from forensics.ingest.asked import written
 from forensics.match.conditions import Context, holds
 from forensics.match.fixes import fixes_of
 from forensics.match.place import Places
@@ -22,7 +25,7 @@ from forensics.match.subject import Joined, Subject, Subjects, quotes_a_user, se
 from forensics.match.template import fill
 from forensics.model.event import EventKind
 from forensics.model.knowledge import Facts
-from forensics.model.source import Evidence, Rank, Span
+from forensics.model.source import Evidence, LogLine, Rank, Span
 from forensics.model.verdict import Category, Confidence, Finding, SignatureRole
 
 #: so many quotations stand in a finding; all places stand in `spans`
@@ -124,7 +127,9 @@ class Matcher:
         """True where the text stands only in lines that show what a user of the service wrote."""
         wanted = (*one.literals, *one.any_literals)
         places = [
-            (line.raw, line.raw.find(w)) for line in self.subjects.lines_of(subject.span)[-200:] for w in wanted if w in line.raw
+            (text, text.find(w))
+            for _, lines in groupby(self.subjects.lines_of(subject.span)[-200:], key=attrgetter("source", "number"))
+            for text, w in _holding(tuple(lines), wanted)
         ]
         places += [(raw, last) for raw, first in places for w in wanted if (last := raw.rfind(w)) > first]
         return bool(places) and all(quotes_a_user(raw, at) for raw, at in places)
@@ -247,6 +252,16 @@ class _Taken:
                 if index >= 0 and spans[index][1] >= number:
                     return True
         return False
+
+
+def _holding(lines: Sequence[LogLine], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(text, literal): where each literal stands that one line of the file holds."""
+    text, raw = written(lines), lines[0].raw
+    for literal in wanted:
+        if literal in text:
+            yield text, literal
+        elif literal in raw:
+            yield raw, literal
 
 
 def _unique_ranks(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from forensics.ingest.asked import begins, closing
+from forensics.ingest.asked import begins, closing, written
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine, Span
@@ -47,7 +47,7 @@ def quoted(seen: Sighting, quotes: Quotes) -> str:
         return rule
     if not lines or seen.kind == "exit":
         return ""
-    if seen.span.first_line == seen.span.last_line and _is_inside(seen, lines[0]):
+    if seen.span.first_line == seen.span.last_line and _is_inside(seen, quotes.lines(seen.span, _PASTED)):
         return SURE
     if lines[0].level not in ("INFO", "DEBUG") or seen.span.first_line != seen.span.last_line:
         return ""
@@ -57,10 +57,14 @@ def quoted(seen: Sighting, quotes: Quotes) -> str:
     return "" if any(start.startswith(said) for said in own) else SURE
 
 
-def _is_inside(seen: Sighting, line: LogLine) -> bool:
+def _is_inside(seen: Sighting, lines: Sequence[LogLine]) -> bool:
     """Whether a line that quotes a request tells of the failure there only. Where its words are not found, or are all of the line, it does
-    if the line complains of nothing outside of the quotations."""
-    raw = line.raw[:_LOOKED_AT].encode("latin-1", "replace")
+    if the line complains of nothing outside of the quotations. lines: what one line of the file has become."""
+    line = lines[0]
+    text = written(lines)
+    if text is not line.raw and seen.message.partition("\n")[0][:_WORDS] not in text:
+        text = line.raw  # it stands in another field of the record
+    raw = text[:_LOOKED_AT].encode("latin-1", "replace")
     quotes = _texts_in(raw, line.level in _SEVERE)
     if not quotes:
         return False
