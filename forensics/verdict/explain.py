@@ -31,6 +31,7 @@ from forensics.verdict.category import Judgement
 from forensics.verdict.chains import told_by
 from forensics.verdict.hang import Hang
 from forensics.verdict.hardware import known_fault
+from forensics.verdict.memory import may_help, memory_in, said_of
 from forensics.verdict.sighting import exits as known_exits
 from forensics.verdict.situations import situations
 from forensics.verdict.steps import steps_for
@@ -127,7 +128,8 @@ def verdict_of(
     title = _title(primary, judgement, hang)
     fault = known_fault(primary.type) if finding is None and judgement.category is Category.DRIVER_OR_HARDWARE else None
     explained = finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else ""
-    sentences = [explained or str(advice.get("explanation", ""))]
+    memory = memory_in(f"{primary.root_message}\n{primary.message}") if judgement.category is Category.OOM_GPU else None
+    sentences = [explained or str(advice.get("explanation", "")), said_of(memory) if memory is not None else ""]
     broken = judgement.category is Category.NCCL and "gloo" in settings
     sentences += _who(rank, same, hang, judgement.category is Category.KILLED_EXTERNALLY, broken)
     if outside:
@@ -151,7 +153,7 @@ def verdict_of(
         rank=rank,
         same_failure_ranks=tuple(same),
         culprit_note=hang.note if hang is not None else None,
-        fixes=_fixes(finding, findings),
+        fixes=tuple(fix for fix in _fixes(finding, findings) if memory is None or may_help(fix.action, memory)),
         next_steps=steps_for(primary, judgement, facts, hang, advice, fault, stands),
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),

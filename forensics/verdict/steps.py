@@ -22,6 +22,7 @@ from forensics.model.verdict import Category, Failure, Owner
 from forensics.verdict.category import Judgement
 from forensics.verdict.choices import choice_in, step_for
 from forensics.verdict.hang import Hang
+from forensics.verdict.memory import memory_in, steps_of
 from forensics.verdict.remedies import remedies_in
 from forensics.verdict.stuck import Stuck
 
@@ -64,6 +65,8 @@ def _of_this(
     if hang is not None and hang.culprit is not None:
         return _about(hang.culprit, advice.get("culprit", {}).get("next_steps", ()))
     steps = list(judgement.finding.next_steps) if judgement.finding is not None else []
+    if not steps and judgement.category is Category.OOM_GPU and (memory := memory_in(f"{primary.root_message}\n{primary.message}")):
+        return steps_of(memory)
     refused = choice_in(primary.root_message or primary.message) if judgement.category in _OF_SETTINGS else None
     return [step_for(refused, facts.engine), *steps] if refused is not None else steps
 
