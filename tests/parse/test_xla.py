@@ -35,3 +35,20 @@ def test_the_list_below_is_read_without_walking_through_the_log() -> None:
 def test_a_list_of_one_names_its_rank() -> None:
     (event,) = xla.parse(from_text(HEAD + TASK.format(5) + "step 4\n", anchors=xla.ANCHORS))
     assert event.rank is not None and event.rank.number == 5
+
+
+def _said(text: str) -> list[str]:
+    return [event.message or "" for event in xla.parse(from_text(text, anchors=xla.ANCHORS))]
+
+
+def test_a_tpu_drivers_last_word_names_its_device() -> None:
+    line = "!!!! FATAL ERROR !!!! for [device /dev/accel3] the chip does not answer"
+    (event,) = xla.parse(from_text("F1129 20:15:20 4711 driver.cc:99] " + line + "\n", anchors=xla.ANCHORS))
+    assert event.level == "ERROR" and event.fields["device"] == "device /dev/accel3"
+    assert _said("grep '!!!! FATAL ERROR !!!!' found nothing in the driver's log\n") == []  # spoken of, of no device
+
+
+def test_a_coordination_service_that_stops_is_not_one_that_registers() -> None:
+    stops = "Stopping coordination service as cluster registration failed. This may be due to a port that is taken."
+    assert _said("E1129 20:15:20 4711 service.cc:99] " + stops + "\n") == [stops]
+    assert _said("I1129 20:15:20 4711 service.cc:99] Coordination service: cluster registration succeeded\n") == []
