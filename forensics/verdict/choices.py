@@ -51,9 +51,9 @@ def choice_in(message: str) -> Choice | None:
         found = pattern.search(text)
         if found is None:
             continue
-        allowed = _values(found["allowed"])
+        named = found.groupdict()
+        allowed = _divisors(int(named["number"])) if named.get("number") else _values(named["allowed"])
         if allowed:
-            named = found.groupdict()
             return Choice(_plain(named.get("setting")), _plain(named.get("got")), allowed)
     return None
 
@@ -68,6 +68,12 @@ def step_for(choice: Choice, engine: str | None) -> str:
     if engine in _DASHED and "_" in setting and canonical(setting) is not None:
         setting = "--" + setting.replace("_", "-")
     return f"Set {setting} to one of: {shown}{was}."
+
+
+def _divisors(number: int) -> tuple[str, ...]:
+    """What divides a number of up to four digits; none where only 1 and itself do."""
+    found = tuple(str(size) for size in range(1, number + 1) if number % size == 0)
+    return found if len(found) > _FEWEST else ()
 
 
 def _values(listed: str) -> tuple[str, ...]:

@@ -58,5 +58,5 @@ def test_the_report_says_what_to_set(told: Told) -> None:
 
 
 def test_lists_without_end_cost_no_more_than_their_text() -> None:
-    for text in ("a_b must be one of [" * 400, "a_b to be one of 'x'" + ", 'x'" * 4_000, "Unknown a " * 1_000, "a_b " * 2_000, "a_" * 4_000):
+    for text in ("a_b must be one of [" * 400, "attention heads (40) must be divisible by " * 400, "heads " * 1_500, "a_b to be one of 'x'" + ", 'x'" * 4_000, "Unknown a " * 1_000, "a_b " * 2_000, "a_" * 4_000):
         assert choice_in(text) is None or len(text) > 0
