@@ -216,6 +216,8 @@ def test_a_server_that_refuses_a_request_lives(told: Told, answer: str, status: 
         ("NET/Plugin: this setting may cost performance", Status.HEALTHY),
         ("socketProgress: Connection closed by remote peer node2<40222>", Status.CRASHED),
         ("NET/Socket : peer 10.0.0.5<41022> did not answer", Status.CRASHED),
+        ("AllReduce : this communicator was destroyed before", Status.CRASHED),
+        ("NET/Socket : timed-out at peer 10.0.0.5<41022>", Status.CRASHED),
     ],
 )
 def test_a_warning_at_the_end_is_a_failure_where_it_names_one(told: Told, said: str, status: Status) -> None:
