@@ -38,7 +38,7 @@ def width_of(lines: Sequence[LogLine]) -> int | None:
         return None
     full = broken = 0
     for line, after in pairwise(lines):
-        if len(line.raw) != width or line.source != after.source or len(set(line.raw.strip())) < 4:
+        if _full(line.raw) != width or line.source != after.source or len(set(line.raw.strip())) < 4:
             continue
         full += 1
         first = after.raw[:1]
@@ -70,8 +70,13 @@ def rejoin(lines: Sequence[LogLine], width: int | None = None) -> list[LogLine]:
             out[-1] = before._replace(text=before.text + line.raw, raw=before.raw + line.raw, joined=before.joined + 1)
         else:
             out.append(line)
-        size = len(line.raw)
+        size = _full(line.raw)
     return out
+
+
+def _full(raw: str) -> int:
+    """The line's length; 0 where blanks fill it up to the terminal's width: such a line had its end before."""
+    return 0 if raw.endswith("  ") else len(raw)
 
 
 def _in_word(letter: str) -> bool:

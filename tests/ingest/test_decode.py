@@ -17,6 +17,8 @@ from forensics.ingest.decode import guess_encoding, plain, text_of, visible
         ("\x1b]0;a title\x07boom", ["boom"]),
         ("\x1b_bk;t=1795983320250\x07boom", ["boom"]),
         ("^[[36m(TaskRunner pid=1)^[[0m boom", ["(TaskRunner pid=1) boom"]),
+        ("#033[1;36m(TaskRunner pid=1)#033[0;0m boom", ["(TaskRunner pid=1) boom"]),
+        ("color #033 is dark blue, #033[x] too", ["color #033 is dark blue, #033[x] too"]),
         ("[36m(TaskRunner pid=1)[0m boom", ["(TaskRunner pid=1) boom"]),
         ("rate(x[1m]) and [0m] stay", ["rate(x[1m]) and [0m] stay"]),
         ("a\0b", ["ab"]),

@@ -75,3 +75,12 @@ def test_lines_of_one_length_are_not_a_wrap() -> None:
         )
     ).lines
     assert width_of(lines) is None and rejoin(lines) == lines
+
+
+def test_lines_filled_up_with_blanks_are_not_a_wrap() -> None:
+    texts = ["Traceback (most recent call last):", '  File "/srv/a.py", line 3, in run', "    check(pool)", "ValueError: leak"]
+    lines = from_text("\n".join(text.ljust(100) for text in texts)).lines
+    assert [line.raw.strip() for line in rejoin(lines, 100)] == [text.strip() for text in texts]
+    # a line that reaches the width by itself goes on below
+    full = ["ValueError: " + "x" * 88, "yyy".ljust(100), "z"]
+    assert [line.raw.strip() for line in rejoin(from_text("\n".join(full)).lines, 100)] == [full[0] + "yyy", "z"]

@@ -82,7 +82,7 @@ def prefix_of(line: LogLine) -> str:
     if body and not raw.rstrip().endswith(body):
         return f"{line.stream}|{line.origin or ''}|{line.level or ''}"
     head = raw[: raw.rindex(text)] if text and text in raw else raw[: len(raw) - len(text)]
-    return " ".join(_TIMES.sub("#", head[:400]).split())
+    return " ".join(_TIMES.sub("#", head[:400]).split()).removeprefix("**")  # of a line that its poster set in bold
 
 
 _CLUSTER = pattern_of(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\](?: \(Ray .{0,400})?\s*$")
@@ -197,6 +197,8 @@ def _item(line: LogLine, at: int) -> tuple[str, Item]:
         if found:
             repeated = int(found["count"])
             line = line._replace(text=line.text[: -len(found[0])])
+    if line.text.endswith("**") and line.raw.lstrip().startswith("**"):  # set in bold (Markdown)
+        line = line._replace(text=line.text[:-2])
     if 'File \\"' in line.text:  # a logger that quotes its message (Triton Inference Server) escapes what stands in it
         line = line._replace(text=line.text.replace('\\"', '"'))
     return prefix, Item(at, line, kind_of(line.text), repeated)

@@ -74,6 +74,8 @@ def _scan(items: Sequence[Item], first: int) -> tuple[int, bool, bool]:
             odd += before in ("H", "F")
             before = "^" if before == "C" else before
         elif kind is Kind.RAISED and looks_raised(text):
+            if before == "E" and items[at - 1].line.text.rstrip().endswith(":"):
+                continue  # what a backend raised, told as the message of the exception above
             odd += before in ("H", "E")
             ends += 1
             before = "E"

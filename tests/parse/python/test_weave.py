@@ -244,3 +244,37 @@ def test_hundreds_of_ranks_that_fail_alike_are_told_apart_by_their_headers() -> 
     assert len(events) == ranks
     assert {event.rank.label for event in events if event.rank} == {f"TP{rank}" for rank in range(ranks)}
     assert {tuple(function for *_, function in frames) for event in events for frames in frames_of(event)} == {("main", "serve")}
+
+
+WHOLE = """\
+[2026-11-29 20:15:20 TP2] Scheduler hit an exception: Traceback (most recent call last):
+  File "/srv/engine/runner.py", line 30, in capture
+    run_once()
+  File "/srv/engine/runner.py", line 44, in run_once
+    return compiled(x)
+  File "/srv/torch/_dynamo/output_graph.py", line 90, in call
+    raise BackendFailed(self.fn, e).with_traceback(
+  File "/srv/triton/compiler.py", line 12, in _init_handles
+    raise OutOfResources(self.shared, most)
+torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+OutOfResources: out of resource: shared memory
+"""
+
+
+def test_a_traceback_cut_off_above_a_whole_one_weaves_nothing() -> None:
+    torn = WHOLE.replace("TP2", "TP0").splitlines()[:5]
+    events = [e for e in python.parse(from_text("\n".join(torn) + "\n\n" + WHOLE)) if e.kind is EventKind.PYTHON]
+    whole = next(e for e in events if e.type)
+    assert whole.rank is not None and whole.rank.label == "TP2"
+    assert whole.type == "torch._dynamo.exc.BackendCompilerFailed" and "OutOfResources: out of resource" in whole.message
+    assert len(whole.stacks[0].frames) == 4
+    # two exception lines that stand below one another otherwise may be of two tracebacks: no whole stack is claimed
+    other = WHOLE.replace("raised:\n", "raised\n")
+    assert all(len(e.stacks[0].frames) < 4 for e in python.parse(from_text("\n".join(torn) + "\n\n" + other)) if e.stacks)
+
+
+@pytest.mark.parametrize(("before", "after", "found"), [("**", "**", True), ("**", "", True), ("- ", "", False)])
+def test_an_exception_line_in_bold_ends_its_traceback(before: str, after: str, found: bool) -> None:
+    head = '[2026-11-29 20:15:20 TP1] it failed: Traceback (most recent call last):\n  File "/srv/a.py", line 3, in f\n    g()\n'
+    events = python.parse(from_text(head + f"{before}RuntimeError: shapes (4x8 and 9x2){after}\n\nstep 3\n"))
+    assert [(e.type, e.message) for e in events if e.type] == ([("RuntimeError", "shapes (4x8 and 9x2)")] if found else [])
