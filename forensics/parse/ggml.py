@@ -99,7 +99,7 @@ _MESSAGES = Table(
 )
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(_ASSERT.encode(), 2, 90, "ggml"),
+    Anchor(_ASSERT.encode(), 6, 90, "ggml"),
     Anchor(_DEVICE.encode(), 5, 90, "ggml"),
     Anchor(b"in function ggml_", 5, 90, "ggml"),
     Anchor(_ABORTED.encode(), 12, 60, "ggml"),
@@ -116,6 +116,9 @@ _BARE = Lazy(r"(?:^\s*(?:Error: )?|(?<=[A-Za-z0-9_=%,|\]])(?<!\\[nrt]))GGML_ASSE
 _AT = Lazy(
     r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
 )
+_LACKS = Lazy(r"ggml_\w{3,60}: (?:error: )?op not supported \S{1,120} \(\w{2,40}\)")
+_IN = Lazy(r"^\s*in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)")
+_NATIVE_API = Lazy(r"^\s*(?:Native API failed\. )?Native API returns: -?\d{1,6} ")
 _STATUS = Lazy(
     r"^\s*(?:[\d.]{6,20} [A-Z] )?(?:Error: (?:[a-z ]{1,100} )?)?(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL|CANN) error(?:: .+)?)\s*$"
 )
@@ -176,13 +179,36 @@ def _asserts(intake: Intake) -> list[Event]:
     for index in hits(intake, _ASSERT):
         text = intake.lines[index].text
         found = _OLD.search(text) or _NEW.search(text) or _BARE.search(text)
+        if not found:
+            continue
         # !"CUDA error" is how older versions abort after the report above
-        if found and 'error"' not in found["expression"]:
-            fields = found.groupdict()
-            if "line" in fields:
-                fields["line"] = int(found["line"])
-            events.append(_native(intake, index, intake.lines[index], _ASSERT, found[0].strip(), fields))
+        if 'error"' in found["expression"]:
+            events += _sycl_error(intake, index)
+            continue
+        fields = found.groupdict()
+        if "line" in fields:
+            fields["line"] = int(found["line"])
+        # the operation that the backend lacks stands right above the `ok` that did not hold
+        lacks = next((b for _, b in preceding(intake, index, 3) if _LACKS.search(b.text)), None)
+        said = [found[0].strip()] if lacks is None else [lacks.text.strip(), found[0].strip()]
+        events.append(_native(intake, index, lacks or intake.lines[index], _ASSERT, "\n".join(said), fields))
     return events
+
+
+def _sycl_error(intake: Intake, index: int) -> list[Event]:
+    """What SYCL says above such an abort; it names no device, so no `current device: ` leads to it."""
+    native = status = place = None
+    for _, before in preceding(intake, index, 6):
+        if _DEVICE in before.text:
+            return []
+        status = before if _STATUS.match(before.text) else status
+        native = before if _NATIVE_API.search(before.text) else native
+        place = _IN.search(before.text) or place
+    if status is None:
+        return []
+    frame = Frame(place["function"], place["file"], int(place["line"]), log_line=status.number) if place else None
+    said = [line.text.strip() for line in (native, status) if line is not None]
+    return [_native(intake, index, native or status, "SIGABRT", "\n".join(said), {"call": status.text.strip()}, frame)]
 
 
 def _aborts(intake: Intake) -> list[Event]:

@@ -344,12 +344,21 @@ def join_dumps(seen: list[Sighting], events: Sequence[Event]) -> None:
             sighting.spans = [*sighting.spans, above[-1].span]
 
 
+def _from_debugger(signal: Sighting) -> bool:
+    return signal.rank is None and signal.events[0].parser == "debugger"
+
+
 def join_aborts(seen: list[Sighting]) -> list[Sighting]:
     """The signal or exit that ends a process after it has told its failure: the failure keeps the signal's name as its root type
     only where it had raised nothing (an assertion macro ends in SIGABRT)."""
     kept: list[Sighting] = []
+    told = [s for s in seen if s.kind == "native" and s.type == "SIGABRT" and s.message]
     for sighting in seen:
         if sighting.kind == "fatal_signal" and sighting.type == "SIGABRT":
+            # a debugger's session is pasted above what the program itself had said: one abort, told by its words
+            if len(told) == 1 and told[0] not in kept and _from_debugger(sighting) and same_process(told[0], sighting):
+                told[0].add(sighting)
+                continue
             home = next(
                 (
                     k

@@ -79,3 +79,22 @@ def test_pdsh_puts_the_host_before_the_rank(told: Told) -> None:
     incident = told("".join(f"10.0.0.2: [rank4]: {line}\n" for line in text.splitlines()) + "10.0.0.1: [rank0]: step 3\n")
     assert incident.verdict.rank is not None
     assert (incident.verdict.rank.number, incident.verdict.rank.node) == (4, "10.0.0.2")
+
+
+GDB = 'Thread 4 "server" received signal SIGABRT, Aborted.\n__pthread_kill_implementation (no_tid=0, signo=6) at ./nptl/pthread_kill.c:44\n'
+WORDS = (
+    "CUDA error: operation failed due to a previous error during capture\n"
+    "  current device: 1, in function ggml_cuda_op at /src/ggml/src/ggml-cuda/ggml-cuda.cu:1600\n  cudaGetLastError()\n"
+)
+
+
+def test_a_debuggers_session_above_the_programs_words_is_the_same_abort(told: Told) -> None:
+    incident = told(GDB + "(gdb) bt\n\n" + WORDS)
+    assert incident.verdict.category is Category.GRAPH_CAPTURE
+    assert [f.message.split("\n")[0] for f in incident.failures] == ["CUDA error: operation failed due to a previous error during capture"]
+
+
+def test_an_abort_of_which_two_programs_may_speak_is_left_alone(told: Told) -> None:
+    other = WORDS.replace("operation failed due to a previous error during capture", "an illegal memory access was encountered")
+    incident = told(GDB + "(gdb) bt\n\n" + WORDS + "step 3\n" * 30 + other)
+    assert len(incident.failures) == 3
