@@ -110,9 +110,11 @@ ANCHORS: tuple[Anchor, ...] = (
 )
 
 _OLD = Lazy(r"GGML_ASSERT: (?P<file>(?:[A-Za-z]:\\)?[^:\n]{1,400}):(?P<line>\d+): (?P<expression>.+)$")
-_NEW = Lazy(r"(?P<file>(?:[A-Za-z]:\\[^:\n]{1,400}|[^:\s]{1,400})):(?P<line>\d+): GGML_ASSERT\((?P<expression>.+?)\) failed")
+_NEW = Lazy(
+    r"(?<![^\s:])(?P<file>(?:[A-Za-z]:\\[^:\n]{1,400}|[^:\s]{1,400})):(?P<line>\d{1,7}): GGML_ASSERT\((?P<expression>.{1,600}?)\) failed"
+)
 #: without its place, also in the middle of half a word that another process was writing
-_BARE = Lazy(r"(?:^\s*(?:Error: )?|(?<=[A-Za-z0-9_=%,|\]])(?<!\\[nrt]))GGML_ASSERT\((?P<expression>.+?)\) failed")
+_BARE = Lazy(r"(?:^\s*(?:Error: )?|(?<=[A-Za-z0-9_=%,|\]])(?<!\\[nrt]))GGML_ASSERT\((?P<expression>.{1,600}?)\) failed")
 _AT = Lazy(
     r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
 )
