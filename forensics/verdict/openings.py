@@ -20,7 +20,7 @@ _LEAST = 3
 #: how far into the log the opening may begin, and how far into the opening what comes back may
 _FIRST = 200
 _OFFSET = 3
-#: a shorter line is a rule or a word
+#: a shorter line is a word
 _SHORT = 8
 _NUMBERS = str.maketrans("0123456789", "0000000000")
 #: a program that speaks of ranks is started several times at once
@@ -38,7 +38,7 @@ class Opening:
         for line in lines[:_FIRST]:
             if line.number >= first_failure:
                 break
-            if len(line.text.strip()) >= _SHORT:
+            if _tells(line):
                 before.append(line)
         keys = [_key(line) for line in before]
         self._keys = keys[:_MOST]
@@ -55,11 +55,17 @@ class Opening:
         wanted = self._keys[start : start + _LEAST]
         found = []
         for line in self._lines[place : place + 3 * _LEAST]:
-            if len(line.text.strip()) >= _SHORT:
+            if _tells(line):
                 found.append(_key(line))
             if len(found) == len(wanted):
                 break
         return len(wanted) == _LEAST and found == wanted
+
+
+def _tells(line: LogLine) -> bool:
+    """True for a line that is more than a word or a rule across the page, which stands in many places."""
+    text = line.text.strip()
+    return len(text) >= _SHORT and any(char.isalnum() for char in text[:120])
 
 
 def _key(line: LogLine) -> str:

@@ -6,6 +6,7 @@ pass                                     -> the job went on and ended in order
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from math import floor
@@ -29,6 +30,10 @@ _DEALT_WITH = Pattern(
     r"|\b(?:will be disabled|not critical|non-fatal)\b"
 )
 _INSTEAD = pattern_of(r"\b[Ff]all(?:ing|s)? ?back (?:on|to)\b|\busing \S{1,60} instead\b")
+#: how often two words begin a line until that is what a program prints for each item
+_BEATS = 3
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+_LETTERS = pattern_of(r"[^\W\d_]{3}")
 #: how often an engine says that it waits until that is a hang
 _OFTEN = 3
 _LOW = frozenset(("WARNING", "WARN"))
@@ -40,6 +45,7 @@ _ASKED_WRONGLY = Pattern(r'"(?P<path>(?:GET|POST|PUT|PATCH|DELETE) \S{1,400}) HT
 _SERVED = pattern_of(r'HTTP/\d(?:\.\d)?" 200\b')
 #: where a program, a thread or a child process begins
 _BEGINS = frozenset(("<module>", "_run_module_as_main", "_run_code", "_bootstrap", "_bootstrap_inner", "run", "_wrap", "_main", "main"))
+_MAINS = frozenset(("main", "_main"))
 _CALM = frozenset(("INFO", "DEBUG", "NOTICE", "TRACE"))
 
 
@@ -79,6 +85,7 @@ class Aftermath:
     working: int = 0
     calm: int = 0
     ended: bool = False
+    done: bool = False
     first_work: Span | None = None
 
     @property
@@ -97,6 +104,11 @@ def is_end(line: LogLine) -> bool:
     return _said("ended", "launcher_finished").search(line.text[:2_000]) is not None
 
 
+def is_done(line: LogLine) -> bool:
+    """True for a line that says that a training was brought to its end, by the trainer or by the launcher of all of its processes."""
+    return _said("trained", "launcher_finished").search(line.text[:2_000]) is not None
+
+
 def is_launchers_end(line: LogLine) -> bool:
     """True for a launcher's own word that all of its processes did all of their work."""
     return _said("launcher_finished").search(line.text[:2_000]) is not None
@@ -107,7 +119,7 @@ def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None =
     started again, so that steps which had been done before are another rank's, whose log was put behind this one.
     """
     working = calm = 0
-    ended = False
+    ended = done = False
     first: Span | None = None
     held: _Moment | None = None
     for line in quotes.after(span)[:_MOST_LINES]:
@@ -122,7 +134,8 @@ def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None =
         elif line.level in _CALM and stream and line.stream == stream:
             calm += 1
         ended = ended or is_end(line)
-    return Aftermath(working, calm, ended, first)
+        done = done or is_done(line)
+    return Aftermath(working, calm, ended, done, first)
 
 
 class _Moment:
@@ -209,6 +222,27 @@ def comes_and_goes(live: Sequence[Sighting], quotes: Quotes) -> bool:
     return len(places) > 1 and aftermath(quotes, places[0], until=places[-1], steady=True).working >= 2
 
 
+def in_step(live: Sequence[Sighting], last: Sighting, quotes: Quotes) -> bool:
+    """True for an exception that a program without named writers caught and printed, where what it prints time and again stood above the
+    first of them and stands again below the last: it went on with its next item. An engine or a device that broke stays broken."""
+    if any(m.kind != "python" or m.rank or m.stream or not printed_inside(m, _MAINS) or _outlasts(m) for m in live):
+        return False
+    first = min((m.span for m in live), key=lambda span: span.first_line)
+    if any(m.span.source != first.source for m in live):
+        return False
+    before = _beats(quotes.lines(Span(first.source, 1, max(1, first.first_line - 1)))[-_MOST_LINES:])
+    after = _beats(quotes.after(last.last or last.span)[:_MOST_LINES])
+    return sum(before[beat] >= _BEATS <= times for beat, times in after.items()) >= 2
+
+
+def _beats(lines: Sequence[LogLine]) -> Counter[str]:
+    """How often lines begin with the same two words, numbers aside; requests that a server answers, records of loggers and what a
+    traceback consists of are not counted."""
+    begins = (line.text.split(None, 2)[:2] for line in lines if not line.level and not line.stream and " HTTP/" not in line.text[:400])
+    words = (" ".join(two).translate(_NO_DIGITS)[:60] for two in begins if len(two) == 2)
+    return Counter(beat for beat in words if _LETTERS.search(beat) and not beat.startswith(("File ", "Traceback ")))
+
+
 def only_complains(members: Sequence[Sighting]) -> bool:
     """True where a library only warned, and its words name nothing that failed: a link that is slow, a setting that costs speed."""
     return all(
@@ -220,7 +254,7 @@ def only_complains(members: Sequence[Sighting]) -> bool:
 def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermath, quotes: Quotes) -> bool:
     """True for an exception that somebody inside of the program caught, where the log still holds one line by which the same writer
     goes on before it ends. Where no writer has a name, the exception must have been logged, and by the logger of that line."""
-    if any(m.kind != "python" or not printed_inside(m) or _said("lasts").search(" ".join(m.texts)[:4_000]) for m in live):
+    if any(m.kind != "python" or not printed_inside(m) or _outlasts(m) for m in live):
         return False
     behind = next((line for line in quotes.after(last.span)[:4] if line.text.strip()), None)
     work = next(iter(quotes.lines(later.first_work)), None) if later.first_work is not None else None
@@ -233,11 +267,17 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
     return last.level == "ERROR" and last.rank is line.rank is None and (line is behind or line.dialect == logger)
 
 
-def printed_inside(seen: Sighting) -> bool:
-    """True for a traceback that does not reach down to where a program, a thread or a remote task begins."""
+def _outlasts(seen: Sighting) -> bool:
+    """True for what stays broken after the exception that tells it."""
+    return _said("lasts").search(" ".join(seen.texts)[:4_000]) is not None
+
+
+def printed_inside(seen: Sighting, but: frozenset[str] = frozenset()) -> bool:
+    """True for a traceback that does not reach down to where a program, a thread or a remote task begins. but: functions in which
+    something may have been caught although programs begin there."""
     remote = "ray::" in seen.heading or (seen.type or "").startswith(("ray.exceptions.", "RayTaskError"))
     outermost = seen.chain[-1].frames[:1] if seen.kind == "python" and seen.chain and not remote else ()
-    return bool(outermost) and outermost[0].function not in _BEGINS
+    return bool(outermost) and outermost[0].function not in _BEGINS - but
 
 
 def refused(seen: Sighting, quotes: Quotes) -> bool:

@@ -18,7 +18,7 @@ from forensics.verdict.fold import Group, plain
 from forensics.verdict.incidents import came_up
 from forensics.verdict.missing import of_the_missing
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught, is_work
+from forensics.verdict.outcome import aftermath, caught, is_work, worked_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
@@ -134,6 +134,9 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     deadly, cancelled = _without_cleanup(deadly, exits, ordered)
     hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
     conditional = [g for g in ordered if g.first.conditional]
+    end = next((g.first for g in conditional if g.first.kind == "exit" and g.first.outside), None)
+    if end is not None:
+        printed = [g for g in printed if not _of_the_start(g, end, quotes)]
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
     # What a process met while it gave back what it had is no nearer than the printed refusal before it.
     refused = [g for g in printed if any(_HARD.search(text) for text in g.first.texts)]
@@ -213,6 +216,14 @@ def _without_cleanup(
         return list(deadly), []
     failed = [g for g in before[:at] if g in exits and g not in deadly and (g.first.type or "").startswith("exit ")]
     return list(deadly), (failed or [before[at]])[:1]
+
+
+def _of_the_start(group: Group, end: Sighting, quotes: Quotes) -> bool:
+    """True for what was printed before the job was at work and said no more once it was: the job that ended later had got over it."""
+    first, last = group.first, max((m.last or m.span for m in group.members), key=lambda span: (span.source, span.last_line))
+    if first.kind != "message" or any(_HARD.search(text) for text in first.texts) or last.source != end.span.source:
+        return False
+    return _worked_between(last, end, quotes) and not worked_before(quotes, last)
 
 
 def _ended_by_watchdog(

@@ -20,6 +20,7 @@ from forensics.verdict.outcome import (
     caught,
     comes_and_goes,
     finished_before,
+    in_step,
     logged_and_went_on,
     only_complains,
     orderly_end,
@@ -42,7 +43,7 @@ _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.e
 def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
     members = [m for g in cast.groups for m in g.members]
-    ends = [m for m in members if m.kind == "exit" and m.weight and m.role is None and m.events[0].kind is not EventKind.LIFECYCLE]
+    ends = [m for m in members if m.kind == "exit" and m.weight and _unexplained(m) and m.events[0].kind is not EventKind.LIFECYCLE]
     if any(_bad_exit(m) and not _of_another(m, quotes) for m in ends):
         return None
     if store_left_first(members, quotes):
@@ -73,13 +74,18 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     if all(m.weight <= 2 and not m.typed for m in live):
         # A program that ends in order after an error has ended because of it, unless it had been at work before.
         ended = later.ended and worked_before(quotes, primary.first.span)
-        went_on = later.working or ended or later.calm >= 3
+        went_on = later.working or ended or later.done or later.calm >= 3
         # what the driver says of a device stays true of it, though the job went on
         return None if not went_on else Status.DEGRADED if any(m.kind == "hardware" for m in live) else Status.HEALTHY
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         return None
-    went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes)
+    went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes) or in_step(live, last, quotes)
     return Status.DEGRADED if went_on else None
+
+
+def _unexplained(seen: Sighting) -> bool:
+    """True for an end that nothing else explains; a launcher's word of one is a consequence only where something was raised."""
+    return seen.role is None or (seen.conditional and seen.role is CausalRole.CASCADE and seen.outside)
 
 
 def _of_shell(seen: Sighting) -> bool:
