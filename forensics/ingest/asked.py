@@ -36,17 +36,23 @@ def _requests() -> tuple[tuple[bytes, int, bool], ...]:
     return tuple((row["literal"].encode(), len(row["literal"].encode()), row.get("inside", False)) for row in _rows("request"))
 
 
-@lru_cache(maxsize=1)
-def begins() -> str:
-    """A pattern for what stands before a text that somebody wrote, its quote or bracket with it: all rows of requests.toml."""
+@lru_cache(maxsize=2)
+def begins(complains: bool = False) -> str:
+    """A pattern for what stands before a text that somebody wrote, its quote or bracket with it: all rows of requests.toml; complains: in
+    a line of a severe level those that nothing else can follow."""
     found = [row["pattern"] for row in _rows("mark")]
-    return "|".join([*found, rf"""\b(?:{names()})["']?\s{{0,8}}[=:]\s{{0,8}}["'\[{{(]"""])
+    return "|".join([*found, rf"""\b(?:{names(not complains)})["']?\s{{0,8}}[=:]\s{{0,8}}["'\[{{(]"""])
 
 
-@lru_cache(maxsize=1)
-def names() -> str:
-    """Names of arguments and keys whose value somebody wrote, as alternatives of a pattern."""
-    return "|".join(name for row in _rows("field") for name in row["names"])
+@lru_cache(maxsize=2)
+def names(weak: bool = True) -> str:
+    """Names of arguments and keys whose value somebody wrote, as alternatives of a pattern; weak: those, too, that others use as well."""
+    return "|".join(name for row in _rows("field") if weak or not row.get("weak") for name in row["names"])
+
+
+def complains(text: str) -> bool:
+    """True for the beginning of a line that says it is severe."""
+    return _complains(text.encode("latin-1", "replace"), 0, len(text))
 
 
 def _rows(kind: str) -> list[dict[str, Any]]:

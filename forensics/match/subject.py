@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from forensics.ingest.asked import begins, closing
+from forensics.ingest.asked import begins, closing, complains
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
@@ -27,6 +27,8 @@ RAISED = r"(?:[\w.]{1,80}\.)?[A-Z]\w{2,60}(?:Error|Exception|Warning|Exit|Interr
 _SET_ASIDE = r"^\W{0,8}(?:[Ii]gnor(?:e|ed|ing)|[Ss]kip(?:ped|ping)?)\b[^:]{0,120}?\b(?:error|exception|import|load)\w{0,3}\b"
 #: what a quotation begins with, of which the end is looked for
 _OPENING = (b"'", b'"', b"(", b"[", b"{")
+#: characters of a line in which its level stands
+_LEVEL = 80
 #: the joined text of lines uses a separator that no line holds
 _LINE_END = "\n"
 _TEXT_END = "\x00"
@@ -206,7 +208,8 @@ def quotes_a_user(text: str, at: int) -> bool:
     there."""
     before = b""
     end = 0
-    for found in pattern_of(begins()).finditer(text, 0, at):
+    severe = complains(text[: min(at, _LEVEL)])
+    for found in pattern_of(begins(severe)).finditer(text, 0, at):
         before = before or text[:at].encode("latin-1", "replace")  # a byte a character
         begin = found.end()
         if begin <= end:

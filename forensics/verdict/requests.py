@@ -34,8 +34,8 @@ _HEADER = "Traceback (most recent call last)"
 _SEVERE = frozenset(("ERROR", "CRITICAL", "FATAL"))
 
 
-def _begins() -> re.Pattern[bytes]:
-    return pattern_of(begins().encode())
+def _begins(severe: bool = False) -> re.Pattern[bytes]:
+    return pattern_of(begins(severe).encode())
 
 
 def quoted(seen: Sighting, quotes: Quotes) -> str:
@@ -85,7 +85,7 @@ def _texts_in(raw: bytes, severe: bool) -> list[tuple[int, int]]:
     """(begin, end) of what a line quotes of a request; severe: a line that complains quotes no further than the quotation reaches."""
     found: list[tuple[int, int]] = []
     at = 0
-    while len(found) < _MOST and (opened := _begins().search(raw, at)) is not None:
+    while len(found) < _MOST and (opened := _begins(severe).search(raw, at)) is not None:
         begin = at = opened.end()
         if raw[begin - 1] in _OPENING:
             at = closing(raw, begin, len(raw))

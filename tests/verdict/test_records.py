@@ -49,3 +49,17 @@ def test_opentelemetry_and_loguru_name_them_in_records_of_their_own(told: Told) 
 )
 def test_what_a_user_wrote_stays_a_quotation(told: Told, log: str) -> None:
     assert told(log).status is Status.HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("line", "category"),
+    [
+        ("ERROR 11-29 20:15:20 [x.py:3] build failed: output='ptxas fatal   : Value sm_120a is not defined for option gpu-name'", Category.JIT_COMPILE),
+        ('time=2026-11-29T20:15:20Z level=error logger=w body="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."', Category.OOM_GPU),
+    ],
+    ids=["output", "body"],
+)
+def test_what_a_complaint_quotes_is_what_it_complains_of(told: Told, line: str, category: Category) -> None:
+    assert told(line + "\n").verdict.category is category
+    calm = line.replace("ERROR", "INFO").replace("level=error", "level=info").replace("build failed", "answered")
+    assert told(calm + "\n").verdict.category is Category.NONE
