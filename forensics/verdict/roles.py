@@ -134,9 +134,11 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     deadly, cancelled = _without_cleanup(deadly, exits, ordered)
     hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
     conditional = [g for g in ordered if g.first.conditional]
-    end = next((g.first for g in conditional if g.first.kind == "exit" and g.first.outside), None)
+    ends = (g.first for g in ordered if g.first.kind == "exit" and g.first.weight and (g in free or g in conditional))
+    end = next((seen for seen in ends if seen.role in (None, CausalRole.CASCADE)), None)
     if end is not None:
-        printed = [g for g in printed if not _of_the_start(g, end, quotes)]
+        outlived = [g for g in printed if _of_the_start(g, end, quotes)]
+        printed, free = ([g for g in some if g not in outlived] for some in (printed, free))
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
     # What a process met while it gave back what it had is no nearer than the printed refusal before it.
     refused = [g for g in printed if any(_HARD.search(text) for text in g.first.texts)]

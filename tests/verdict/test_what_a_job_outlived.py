@@ -30,6 +30,22 @@ def test_a_launchers_word_of_a_bad_end_is_not_explained_by_a_complaint_at_the_st
     assert "exits with return code" in primary(incident).message
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        "srun: error: node7: task 3: Exited with exit code 1\n",
+        "mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be terminated. The first process to do so"
+        " was:\n\n  Process name: [[4217,1],3]\n  Exit code:    1\n",
+        "[rank: 1] Child process with PID 4220 terminated with code 1. Forcefully terminating all other processes to avoid zombies\n",
+    ],
+)
+def test_nor_is_any_other_end(told: Told, end: str) -> None:
+    incident = told(COMPLAINT + BARS + end)
+    assert incident.status is not Status.HEALTHY
+    assert primary(incident).message.strip()[:30] in end
+    assert "tinyattn" in primary(told(COMPLAINT + end)).message
+
+
 def test_an_error_printed_amid_the_work_explains_the_end_better(told: Told) -> None:
     incident = told(BARS + "ERROR:root:the shard data/0007.bin cannot be read\n" + KILLING + ENDED.format(1))
     assert "0007.bin" in primary(incident).message
