@@ -33,8 +33,10 @@ def dedent(items: Sequence[Item]) -> None:
 
 
 def _raised(items: Sequence[Item], first: int, margin: str) -> bool:
-    """True where an exception line stands at the margin before any line stands left of it."""
+    """True where an exception line stands at the margin before any line stands left of it, and before the next traceback begins."""
     for item in items[first : first + _WITHIN]:
+        if item.kind is Kind.HEAD:
+            return False
         text = item.line.text
         if not text.strip():
             continue
