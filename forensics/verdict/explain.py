@@ -27,6 +27,7 @@ from forensics.model.verdict import (
     SignatureRole,
     Verdict,
 )
+from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement
 from forensics.verdict.chains import told_by
 from forensics.verdict.hang import Hang
@@ -50,6 +51,7 @@ _FULL_SAID = pattern_of(r"Tried to allocate ([\d.]{1,12} [KMGT]?i?B).{0,20}?GPU 
 #: where a runtime check stands: no part of what it says
 _PLACE_OF_CHECK = pattern_of(r"^(?:Runtime check|Check|Assertion) failed at /\S{1,300}:\d{1,6}: ")
 _DETAIL = 140
+_OUTSIDE = "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
 #: how many quotes a reader sees first
 _SHOWN = 3
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
@@ -108,58 +110,54 @@ def exit_words(code: int | None) -> str:
 
 def verdict_of(
     primary: Failure,
-    judgement: Judgement,
+    run: Analysis,
     facts: Facts,
-    rank: Rank | None,
-    same: Sequence[Rank],
-    hang: Hang | None,
-    findings: Sequence[Finding],
     contradictions: Sequence[Contradiction],
-    outside: bool,
-    exits: Sequence[int],
     proof: Sequence[Evidence] = (),
     moving: bool = False,
 ) -> Verdict:
-    """The answer for one incident. rank: the first to fail, the culprit of a hang; exits: exit codes seen in the run;
-    proof: of a hang; moving: the job was at work until it failed."""
-    finding = judgement.finding
-    settings = _settings(primary, facts, finding, outside)
-    advice = _advice_for(judgement.category, settings)
-    title = _title(primary, judgement, hang)
-    fault = known_fault(primary.type) if finding is None and judgement.category is Category.DRIVER_OR_HARDWARE else None
-    explained = finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else ""
-    memory = memory_in(f"{primary.root_message}\n{primary.message}") if judgement.category is Category.OOM_GPU else None
-    sentences = [explained or str(advice.get("explanation", "")), said_of(memory) if memory is not None else ""]
-    broken = judgement.category is Category.NCCL and "gloo" in settings
-    sentences += _who(rank, same, hang, judgement.category is Category.KILLED_EXTERNALLY, broken)
-    if outside:
-        sentences.append(
-            "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
-        )
+    """The answer for one incident. run: what its run came to; proof: of a hang; moving: the job was at work until it failed."""
+    judgement, hang = run.judgement, run.hang
+    finding, category = judgement.finding, judgement.category
+    settings = _settings(primary, facts, finding, run.cast.outside)
+    advice = _advice_for(category, settings)
+    fault = known_fault(primary.type) if finding is None and category is Category.DRIVER_OR_HARDWARE else None
+    memory = memory_in(f"{primary.root_message}\n{primary.message}") if category is Category.OOM_GPU else None
     # Whoever stops a job that moves meets it anywhere: its stack is no sign of what it hung in.
-    waits = hang is None and (judgement.category is Category.HANG_OR_WATCHDOG or ("by_hand" in settings and not moving))
+    waits = hang is None and (category is Category.HANG_OR_WATCHDOG or ("by_hand" in settings and not moving))
     stands = stuck_in(primary.frames) if waits else None
-    sentences += [stands.says] if stands is not None else []
-    sentences += [c.explanation for c in contradictions[:2] if c.explanation]
-    sentences += [words[0].upper() + words[1:] + "." for code in dict.fromkeys(exits) if (words := exit_words(code))][
-        :2
+    sentences = [
+        finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else "",
+        said_of(memory) if memory is not None else "",
+        *_who(run.rank, run.same, hang, category is Category.KILLED_EXTERNALLY, category is Category.NCCL and "gloo" in settings),
+        _OUTSIDE if run.cast.outside else "",
+        stands.says if stands is not None else "",
+        *(contradiction.explanation for contradiction in contradictions[:2]),
+        *_ends(run.exits),
     ]
+    sentences[0] = sentences[0] or str(advice.get("explanation", ""))
     return Verdict(
-        category=judgement.category,
-        title=title,
+        category=category,
+        title=_title(primary, judgement, hang),
         explanation=" ".join(s.strip() for s in sentences if s.strip()),
         confidence=judgement.confidence,
         signature=finding.id if finding is not None else None,
-        rank=rank,
-        same_failure_ranks=tuple(same),
+        rank=run.rank,
+        same_failure_ranks=tuple(run.same),
         culprit_note=hang.note if hang is not None else None,
-        fixes=tuple(fix for fix in _fixes(finding, findings) if memory is None or may_help(fix.action, memory)),
+        fixes=tuple(fix for fix in _fixes(finding, run.findings) if memory is None or may_help(fix.action, memory)),
         next_steps=steps_for(primary, judgement, facts, hang, advice, fault, stands),
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),
         evidence=_evidence(primary, judgement, contradictions, proof),
         alternatives=_alternatives(judgement, advice),
     )
+
+
+def _ends(exits: Sequence[int]) -> list[str]:
+    """What the first exit codes mean, a sentence each."""
+    words = [exit_words(code) for code in dict.fromkeys(exits)]
+    return [f"{said[0].upper()}{said[1:]}." for said in words if said][:2]
 
 
 def _of_fault(type_: str, fault: FaultCode) -> str:

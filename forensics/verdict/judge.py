@@ -143,20 +143,8 @@ def _incident(
         against = ()
     else:
         against = contradictions
-        verdict = explain.verdict_of(
-            primary,
-            chosen.judgement,
-            facts,
-            chosen.rank,
-            chosen.same,
-            chosen.hang,
-            chosen.findings,
-            against,
-            chosen.cast.outside,
-            chosen.exits,
-            _of_hang(chosen, quotes),
-            bool(primary.evidence) and moved_until(quotes, primary.evidence[0].span),
-        )
+        moving = bool(primary.evidence) and moved_until(quotes, primary.evidence[0].span)
+        verdict = explain.verdict_of(primary, chosen, facts, against, _of_hang(chosen, quotes), moving)
         verdict = with_quiet_rank(verdict, chosen.cast, chosen.hang, intake.activity)
         verdict = with_launchers_word(
             verdict,
