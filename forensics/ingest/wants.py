@@ -22,8 +22,6 @@ BLOCK_LINES = 20
 #: no parser may ask for more lines than this around a hit
 _MOST_BEFORE, _MOST_AFTER = 200, 400
 
-#: what stands in each frame of a Python stack: its words, and the folder of the packages
-_OF_FRAMES = (b'", line ', b'File "', b"/python3.")
 #: of each thing searched the literals that stand there where it is found: (literal, whether it is all of it)
 Meaning = Sequence[tuple[tuple[bytes, bool], ...]]
 
@@ -55,7 +53,7 @@ class Heads:
         ]
         self.most_before = max((before for before, _ in self.windows), default=0)
         self.most_after = max((after for _, after in self.windows), default=0)
-        self.is_frame = [any(part in head for part in _OF_FRAMES) for head in self.heads]
+        self.is_frame = [b'", line ' in head or b'File "' in head for head in self.heads]
         self.is_block = [after >= BLOCK_LINES and not frame for (_, after), frame in zip(self.windows, self.is_frame, strict=True)]
 
 
