@@ -26,7 +26,9 @@ def fixes_of(one: Signature, context: Context, facts: Facts, say: Callable[[str]
         fits = holds(table["when"], facts, context) if "when" in table else True
         excluded = holds(table["unless"], facts, context) is True if "unless" in table else False
         elsewhere = table.get("component") in _MODELS and context.component in _MODELS and table["component"] != context.component
-        if fits is False or excluded or elsewhere:
+        # a flag of a program that nothing names is a guess; of a GPU that nothing names it is worth a try
+        unnamed = fits is None and facts.engine is None and "engine" in table["when"]
+        if fits is False or excluded or elsewhere or unnamed:
             continue
         confidence = Confidence(table.get("confidence", "supported"))
         if fits is None:

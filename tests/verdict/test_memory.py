@@ -57,7 +57,8 @@ def test_the_report_tells_it(told: Told) -> None:
     assert "Of 80.0 GiB: 70.0 GiB in PyTorch's tensors" in verdict.explanation
     assert not any("expandable_segments" in fix.action for fix in verdict.fixes) and "tensors themselves" in verdict.next_steps[0]
     verdict = told(log + of(allocated="30.00 GiB", idle="45.00 GiB") + "\n").verdict
-    assert any("expandable_segments" in fix.action for fix in verdict.fixes)
+    assert [fix.action for fix in verdict.fixes] == ["PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"]  # and no flag of an engine
+    assert not any("expandable_segments" in step for step in verdict.next_steps)  # once is enough
 
 
 def test_numbers_without_end_cost_no_more_than_their_text() -> None:
