@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forensics.callpath import build, component_of, kernel_of, owners_of, phase_of
-from forensics.ingest.compiled import pattern_of
 from forensics.model.event import Event
 from forensics.model.knowledge import Facts, KernelName
 from forensics.model.source import Evidence, Rank
@@ -17,9 +16,9 @@ from forensics.model.verdict import CausalRole, Failure
 from forensics.verdict.fold import Group
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
+from forensics.verdict.situations import situations
 
 _MOST_EVIDENCE = 4
-_HIP = pattern_of(r"\bHIP (?:error|out of memory)|\bhipError|\bROCm\b|\bgfx[0-9a-f]{3,5}\b|\bRCCL\b")
 #: lifecycle words of a job that is past its start; a prefill may be its warm-up
 _WORK = frozenset(("decode", "train_step", "ready"))
 
@@ -37,6 +36,7 @@ def describe(
     root_type = first.root_type
     if first.inner is not None and len(first.chain) <= 1:
         root_type, root_message = first.inner[0] or root_type, first.inner[1]
+    amd = "amd" in situations("\n".join(text[:4_000] for text in texts), facts, None)
     return Failure(
         kind=first.kind,
         type=first.type,
@@ -57,7 +57,7 @@ def describe(
         count=group.count,
         ranks=group.ranks,
         role_why=why,
-        call_path=build(frames, "\n".join(texts), kernel, _blocking(facts), _is_amds(facts, texts)),
+        call_path=build(frames, "\n".join(texts), kernel, _blocking(facts), amd),
         events=tuple(event for member in group.members[:16] for event in member.events),
     )
 
@@ -80,13 +80,6 @@ def _kernel(first: Sighting, texts: Sequence[str], frames: Sequence, facts: Fact
 
             return decode_kernel(name)
     return kernel_of(texts, frames, facts, first.spans)
-
-
-def _is_amds(facts: Facts, texts: Sequence[str]) -> bool:
-    """True where the GPU is AMD's, or where nothing names it and its run time speaks."""
-    if facts.gpu is not None and facts.gpu.sm:
-        return facts.gpu.sm.startswith("gfx")
-    return any(_HIP.search(text[:4_000]) for text in texts)
 
 
 def _blocking(facts: Facts) -> bool:

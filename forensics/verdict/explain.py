@@ -35,7 +35,7 @@ from forensics.verdict.hardware import known_fault
 from forensics.verdict.memory import may_help, memory_in, said_of
 from forensics.verdict.sighting import exits as known_exits
 from forensics.verdict.situations import situations
-from forensics.verdict.steps import steps_for
+from forensics.verdict.steps import Known, steps_for
 from forensics.verdict.stuck import stuck_in
 
 _MOST = 6
@@ -146,7 +146,7 @@ def verdict_of(
         same_failure_ranks=tuple(run.same),
         culprit_note=hang.note if hang is not None else None,
         fixes=tuple(fix for fix in _fixes(finding, run.findings) if memory is None or may_help(fix.action, memory)),
-        next_steps=steps_for(primary, judgement, facts, hang, advice, fault, stands),
+        next_steps=steps_for(primary, judgement, facts, hang, advice, Known(fault, memory, stands)),
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),
         evidence=_evidence(primary, judgement, contradictions, proof),

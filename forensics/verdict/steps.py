@@ -10,7 +10,7 @@ have) comes alone; only where nothing is, what helps with any failure of the kin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from forensics.callpath import owner_of, packages_in
 from forensics.ingest.compiled import pattern_of
@@ -22,7 +22,7 @@ from forensics.model.verdict import Category, Failure, Owner
 from forensics.verdict.category import Judgement
 from forensics.verdict.choices import choice_in, step_for
 from forensics.verdict.hang import Hang
-from forensics.verdict.memory import memory_in, steps_of
+from forensics.verdict.memory import Memory, steps_of
 from forensics.verdict.remedies import remedies_in
 from forensics.verdict.stuck import Stuck
 
@@ -35,21 +35,23 @@ _OF_SETTINGS = (
 )  # fmt: skip
 
 
-def steps_for(
-    primary: Failure,
-    judgement: Judgement,
-    facts: Facts,
-    hang: Hang | None,
-    advice: Mapping[str, Any],
-    fault: FaultCode | None,
-    stands: Stuck | None,
-) -> tuple[str, ...]:
-    """The steps, the most telling first. advice: the category's, for this situation; fault: an Xid's row; stands: in what a hanging
+class Known(NamedTuple):
+    """What is known of a failure beside its signature. fault: an Xid's row; memory: of a GPU that was full; stands: in what a hanging
     process waits."""
-    steps = _of_this(primary, judgement, facts, hang, advice, stands)
+
+    fault: FaultCode | None
+    memory: Memory | None
+    stands: Stuck | None
+
+
+def steps_for(
+    primary: Failure, judgement: Judgement, facts: Facts, hang: Hang | None, advice: Mapping[str, Any], known: Known
+) -> tuple[str, ...]:
+    """The steps, the most telling first. advice: the category's, for this situation."""
+    steps = _of_this(primary, judgement, facts, hang, advice, known)
     if steps and judgement.category is not Category.HANG_OR_WATCHDOG:
         return tuple(steps)
-    for step in _of_the_kind(primary, judgement, advice, fault):
+    for step in _of_the_kind(primary, judgement, advice, known.fault):
         told = _ASSIGNMENT.findall(" ".join(steps))
         if len(steps) < _MOST and step not in steps and not any(one in told for one in _ASSIGNMENT.findall(step)):
             steps.append(step)
@@ -57,16 +59,17 @@ def steps_for(
 
 
 def _of_this(
-    primary: Failure, judgement: Judgement, facts: Facts, hang: Hang | None, advice: Mapping[str, Any], stands: Stuck | None
+    primary: Failure, judgement: Judgement, facts: Facts, hang: Hang | None, advice: Mapping[str, Any], known: Known
 ) -> list[str]:
     """What is known of this very failure."""
-    if stands is not None:
-        return list(stands.steps)
+    if known.stands is not None:
+        return list(known.stands.steps)
     if hang is not None and hang.culprit is not None:
         return _about(hang.culprit, advice.get("culprit", {}).get("next_steps", ()))
     steps = list(judgement.finding.next_steps) if judgement.finding is not None else []
-    if not steps and judgement.category is Category.OOM_GPU and (memory := memory_in(f"{primary.root_message}\n{primary.message}")):
-        return steps_of(memory)
+    if not steps and known.memory is not None:
+        offered = [fix.action for fix in judgement.finding.fixes] if judgement.finding is not None else []
+        return [step for step in steps_of(known.memory) if not any(action in step for action in offered)]
     refused = choice_in(primary.root_message or primary.message) if judgement.category in _OF_SETTINGS else None
     return [step_for(refused, facts.engine), *steps] if refused is not None else steps
 

@@ -120,3 +120,9 @@ def test_an_actor_that_died_is_looked_for_where_ray_keeps_its_words(told: Told) 
     assert "gcs_server.out" in " ".join(node.next_steps)
     vanished = told("RuntimeError: a worker died unexpectedly\n").verdict
     assert "ray" not in " ".join(vanished.next_steps)
+
+
+def test_a_path_and_advice_agree_whose_gpu_it_is(told: Told) -> None:
+    said = 'Traceback (most recent call last):\n  File "/srv/job/loop.py", line 7, in <module>\n    step(state)\n'
+    words = advice(told(said + "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB.\n"))
+    assert "rocm-smi" in words and "nvidia-smi" not in words
