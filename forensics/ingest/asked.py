@@ -37,11 +37,11 @@ def _requests() -> tuple[tuple[bytes, int, bool], ...]:
 
 
 @lru_cache(maxsize=2)
-def begins(complains: bool = False) -> str:
-    """A pattern for what stands before a text that somebody wrote, its quote or bracket with it: all rows of requests.toml; complains: in
-    a line of a severe level those that nothing else can follow."""
+def begins(severe: bool = False) -> str:
+    """A pattern for what stands before a text that somebody wrote, its quote or bracket with it: the marks and fields of requests.toml;
+    severe: in a line that complains those that nothing else can follow."""
     found = [row["pattern"] for row in _rows("mark")]
-    return "|".join([*found, rf"""\b(?:{names(not complains)})["']?\s{{0,8}}[=:]\s{{0,8}}["'\[{{(]"""])
+    return "|".join([*found, rf"""\b(?:{names(not severe)})["']?\s{{0,8}}[=:]\s{{0,8}}["'\[{{(]"""])
 
 
 @lru_cache(maxsize=2)
