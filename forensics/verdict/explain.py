@@ -14,6 +14,7 @@ from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.faults import FaultCode
 from forensics.model.knowledge import Facts
+from forensics.model.record import replace
 from forensics.model.source import Evidence, Rank
 from forensics.model.verdict import (
     Alternative,
@@ -34,7 +35,7 @@ from forensics.verdict.hang import Hang
 from forensics.verdict.hardware import known_fault
 from forensics.verdict.memory import may_help, memory_in, said_of
 from forensics.verdict.sighting import exits as known_exits
-from forensics.verdict.situations import situations
+from forensics.verdict.situations import USUAL_ALLOCATOR, allocator_of, situations
 from forensics.verdict.steps import Known, steps_for
 from forensics.verdict.stuck import stuck_in
 
@@ -126,6 +127,9 @@ def verdict_of(
     # Whoever stops a job that moves meets it anywhere: its stack is no sign of what it hung in.
     waits = hang is None and (category is Category.HANG_OR_WATCHDOG or ("by_hand" in settings and not moving))
     stands = stuck_in(primary.frames) if waits else None
+    variable = allocator_of(f"{primary.root_message}\n{primary.message}"[:4_000], settings)
+    fixes = (replace(fix, action=fix.action.replace(USUAL_ALLOCATOR, variable)) for fix in _fixes(finding, run.findings))
+    steps = steps_for(primary, judgement, facts, hang, advice, Known(fault, memory, stands))
     sentences = [
         finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else "",
         said_of(memory) if memory is not None else "",
@@ -145,8 +149,8 @@ def verdict_of(
         rank=run.rank,
         same_failure_ranks=tuple(run.same),
         culprit_note=hang.note if hang is not None else None,
-        fixes=tuple(fix for fix in _fixes(finding, run.findings) if memory is None or may_help(fix.action, memory)),
-        next_steps=steps_for(primary, judgement, facts, hang, advice, Known(fault, memory, stands)),
+        fixes=tuple(fix for fix in fixes if memory is None or may_help(fix.action, memory)),
+        next_steps=tuple(step.replace(USUAL_ALLOCATOR, variable) for step in steps),
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),
         evidence=_evidence(primary, judgement, contradictions, proof),

@@ -14,6 +14,7 @@ import re
 from typing import NamedTuple
 
 from forensics.ingest.compiled import pattern_of
+from forensics.verdict.situations import USUAL_ALLOCATOR
 
 _SIZE = r"([\d.]{1,12}) ([KMGT]?i?B|bytes)"
 _WANTED = pattern_of(rf"Tried to allocate {_SIZE}")
@@ -33,8 +34,8 @@ _OTHERS, _FULL, _OUTSIDE = 0.03, 0.8, 0.15
 #: of a listed process, what PyTorch must hold to be in it
 _OURS = 0.05
 #: settings that let the allocator put pieces together
-_FRAGMENTATION = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-_JOINS = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+_FRAGMENTATION = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+_JOINS = f"{USUAL_ALLOCATOR}=expandable_segments:True"
 _LEFT_OVER = "A leftover of an earlier run is common."
 _OUTSIDE_IS = (
     "what an engine sets aside itself (its KV cache), communicators, graphs and contexts. Give that less, or start with fewer of them."

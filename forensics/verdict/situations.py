@@ -9,6 +9,7 @@ signatures/verdict/situations.toml says what shows each; a table below a categor
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,16 +18,21 @@ from forensics.ingest.compiled import pattern_of
 from forensics.model.knowledge import Facts
 from forensics.model.verdict import Finding
 
+#: torch c10/cuda/CUDAAllocatorConfig.h: read first by every version; messages of newer ones name PYTORCH_ALLOC_CONF
+USUAL_ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
+_ALLOCATOR = pattern_of(r"\bPYTORCH_(?:[A-Z]{2,6}_)?ALLOC_CONF\b")
+
 
 class Situation(NamedTuple):
     """A row of the table. says: of the failure's words; rules: how ids of signatures begin; engines: names; gpu: how the name of a
-    device's architecture begins, "" where the situation is about none."""
+    device's architecture begins, "" where the situation is about none; allocator: the variable that sets up torch's allocator there."""
 
     name: str
     says: re.Pattern[str] | None
     rules: tuple[str, ...]
     engines: tuple[str, ...]
     gpu: str
+    allocator: str
 
 
 @lru_cache(maxsize=1)
@@ -39,6 +45,7 @@ def rows() -> tuple[Situation, ...]:
             tuple(row.get("rules", ())),
             tuple(row.get("engines", ())),
             row.get("gpu", ""),
+            row.get("allocator", ""),
         )
         for row in table("verdict/situations")["situation"]
     )
@@ -55,3 +62,11 @@ def situations(said: str, facts: Facts, finding: Finding | None) -> list[str]:
         if holds or facts.engine in row.engines or (finding is not None and bool(row.rules) and finding.id.startswith(row.rules)):
             found.append(row.name)
     return found
+
+
+def allocator_of(said: str, names: Sequence[str]) -> str:
+    """The variable that sets up torch's allocator: the one that its own message names, else that of the situations."""
+    own = _ALLOCATOR.search(said)
+    if own is not None:
+        return own[0]
+    return next((row.allocator for row in reversed(rows()) if row.allocator and row.name in names), USUAL_ALLOCATOR)

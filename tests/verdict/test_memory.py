@@ -64,3 +64,24 @@ def test_the_report_tells_it(told: Told) -> None:
 def test_numbers_without_end_cost_no_more_than_their_text() -> None:
     for text in ("Tried to allocate 1 GiB" * 4_000, "Process 1 has 1.0 GiB memory in use. " * 4_000, "Tried to allocate " + "9" * 100_000):
         assert memory_in(text) is None
+
+
+FRAGMENTED = (
+    'Traceback (most recent call last):\n  File "/srv/job/train.py", line 8, in main\n    step()\n'
+    "{} out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free. Of the allocated memory "
+    "60.00 GiB is allocated by PyTorch, and 8.00 GiB is reserved by PyTorch but unallocated.{}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "variable"),
+    [
+        ("torch.OutOfMemoryError: CUDA", "", "PYTORCH_CUDA_ALLOC_CONF"),
+        ("torch.OutOfMemoryError: HIP", "", "PYTORCH_HIP_ALLOC_CONF"),
+        ("RuntimeError: NPU", "", "PYTORCH_NPU_ALLOC_CONF"),
+        ("torch.OutOfMemoryError: CUDA", " Try setting PYTORCH_ALLOC_CONF=expandable_segments:True.", "PYTORCH_ALLOC_CONF"),
+    ],
+)
+def test_the_allocators_variable_is_the_one_that_is_read_there(told: Told, kind: str, more: str, variable: str) -> None:
+    verdict = told(FRAGMENTED.format(kind, more)).verdict
+    assert [fix.action for fix in verdict.fixes if "expandable" in fix.action] == [f"{variable}=expandable_segments:True"]
