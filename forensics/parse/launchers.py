@@ -50,6 +50,12 @@ def _vllm_worker(groups: Groups, line: LogLine) -> Rank | None:
 
 _OTHER_ENGINE = Lazy(r"EngineCore_(?:DP)?[1-9]")
 
+def _shard(groups: Groups, line: LogLine) -> Rank | None:
+    """TGI's shards are numbered by rank."""
+    number = groups.get("shard") or groups.get("index")
+    return Rank(f"rank {number}", int(number)) if number is not None else line.rank
+
+
 _TABLE = Table(
     "launchers",
     (
@@ -154,13 +160,14 @@ _TABLE = Table(
             fields={"what": "worker_timeout", "by": "gunicorn"},
         ),
         Row(
-            "Shard process was signaled to shutdown",
+            "process was signaled to ",
             _X,
-            r"(?P<message>Shard process was signaled to shutdown with signal (?P<signal_number>\d+).*)$",
+            r"(?P<message>Shard (?:(?P<shard>\d{1,5}) )?process was signaled to (?:shutdown|terminate) with signal (?P<signal_number>\d{1,2})(?: rank=(?P<index>\d{1,5}))?.*)$",
             fields={"by": "tgi"},
             fill=lambda g, line: {
                 "exit": ProcessExit(None, signal_of_exit(-int(g["signal_number"] or 0)), None, "tgi")
             },
+            who=_shard,
         ),
         Row(
             "llama runner process has terminated",

@@ -3,9 +3,11 @@ sound like a kill. Every case has a near miss."""
 
 from __future__ import annotations
 
+import pytest
+
 from forensics.model.verdict import Category, Confidence, Status
 
-from .conftest import Told, primary
+from .conftest import Told, number, primary
 
 FRAME = '  File "/srv/env/lib/python3.12/site-packages/'
 SERVER = "(APIServer pid=100) "
@@ -214,6 +216,20 @@ def test_who_is_killed_had_lived_through_what_was_only_a_warning(told: Told) -> 
 def test_an_error_before_a_kill_and_a_warning_before_no_kill_stay_the_failure(told: Told) -> None:
     assert primary(told(SHARD.format(level="ERROR", end=SIGNALLED))).type == "ImportError"
     assert primary(told(SHARD.format(level="WARN", end="Shard complete standard error output:"))).type == "ImportError"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "2026-11-29T20:16:20.100000Z ERROR shard-manager: text_generation_launcher: " + SIGNALLED + " rank=1\n",
+        "2026-11-29T20:16:20.100000Z ERROR text_generation_launcher: Shard 1 process was signaled to terminate with signal 9\n",
+    ],
+)
+def test_the_shard_that_was_killed_is_named(told: Told, end: str) -> None:
+    incident = told("2026-11-29T20:15:03.100000Z  INFO text_generation_launcher: Starting shard 1\n" + end)
+    assert (incident.status, primary(incident).type, number(incident)) == (Status.KILLED, "SIGKILL", 1)
+    unnamed = told(end.replace(" rank=1", "").replace("Shard 1 ", "Shard "))
+    assert primary(unnamed).type == "SIGKILL" and number(unnamed) is None
 
 
 # --- TensorRT-LLM's two voices
