@@ -134,3 +134,22 @@ def test_words_of_other_run_times_and_what_only_looks_like_them(kind: str, messa
     assert categorize(group(kind, message), [], None).category is category
     beside = group("numpy.exceptions.AxisError", message) if near is None else group(kind, near)
     assert categorize(beside, [], None).category is not category
+
+
+CONFIG = Frame("check", "/opt/env/lib/python3.12/site-packages/deepspeed/runtime/config.py", 700)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "frame", "category"),
+    [
+        ("TypeError", "'NoneType' object is not callable", ENGINE, Category.MISSING_LIBRARY),
+        ("TypeError", "'NoneType' object is not callable", USER, Category.USER_CODE),
+        ("ray.exceptions.RaySystemError", "System error: Can't deserialize object: ObjectRef(00ff), metadata: b'X'", USER, Category.VERSION_MISMATCH),
+        ("ray.exceptions.RaySystemError", "System error: the object is gone", USER, Category.UNKNOWN),
+        ("ValueError", "`offload_states` cannot be given twice", ENGINE, Category.CONFIG_ERROR),
+        ("ValueError", "The parameter rows of the table is the fourth one", USER, Category.USER_CODE),
+        ("ValueError", "the stage is too low", CONFIG, Category.CONFIG_ERROR),
+    ],
+)
+def test_what_a_library_says_of_what_it_was_given(kind: str, message: str, frame: Frame, category: Category) -> None:
+    assert categorize(group(kind, message, frame), (), None).category is category
