@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from forensics.callpath.owners import owner_of
 from forensics.callpath.words import launched
+from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.knowledge import Facts, KernelName
@@ -17,23 +21,26 @@ from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
 
 _TORCH_OP = Pattern(r"\btorch\.ops\.(\w+)\.(\w+)")
-_OP_CALL = Pattern(
-    r"\b(?:ops|_C|flash_attn_gpu|flash_attn_cuda|sgl_kernel|deep_gemm|aiter|[a-z_]*_cuda)\.([a-z]\w{5,})\("
-)
-#: what a library's functions around its kernels begin with
-_HELPERS = ("_", "<", "get_", "gen_", "run", "build", "load", "begin_", "init_")
-_SAID = (
-    pattern_of(r"\b(Batch(?:Prefill|Decode)\w+Kernel)\b"),
-    # Python says this of any function that was called in another way: only what is named like a device's work is an op
-    pattern_of(
-        r"\b(?=\w{0,80}(?:fwd|bwd|gemm|_mm|mm_|moe|expert|att(?:n|ention)|quant|kernel|norm|rotary|rope|conv|topk|softmax|flash|paged|mla"
-        r"|all_?reduce|all_?gather|silu|gelu|scan|cache|sampl|spars|scatter|fp[48]))([a-z_]\w{7,})\(\) (?:takes|got|missing)\b"
-    ),
-    pattern_of(r"\b(Batch\w+|Single\w+(?:Prefill|Decode)\w*)(?:::(\w+)|(?= failed with error))"),
-    pattern_of(r"\b[Kk]ernel(?:[ _][Nn]ame)?\s*[:=]\s*[\"'`]?([A-Za-z_][\w:<>~]{5,300})"),
-    pattern_of(r"\b[Kk]ernel [\"'`]([A-Za-z_][\w:<>~]{5,300})[\"'`]"),
-    pattern_of(r"'([a-z_]\w+::[a-z_]\w+)'"),
-)
+
+
+class Names(NamedTuple):
+    """signatures/frames/kernel_names.toml. call: an op in a code line (1); said: patterns for messages; helpers: as in the table."""
+
+    call: re.Pattern[str]
+    said: tuple[re.Pattern[str], ...]
+    helpers: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def names() -> Names:
+    """The table, its patterns compiled."""
+    rows = table("frames/kernel_names")
+    work = "|".join(rows["work"])
+    return Names(
+        pattern_of(rf"\b(?:{'|'.join(rows['called'])})\.([a-z]\w{{5,}})\("),
+        tuple(pattern_of(row["pattern"].replace("{work}", work)) for row in rows["said"]),
+        tuple(rows["helpers"]),
+    )
 
 
 def kernel_of(
@@ -91,22 +98,22 @@ def _launched(frame: Frame) -> str | None:
     op = _TORCH_OP.search(code)
     if op:
         return str(op[2] if op[2] != "default" else op[1])
-    call = _OP_CALL.search(code)
+    call = names().call.search(code)
     return str(call[1]) if call else None
 
 
 def _said(texts: Sequence[str]) -> str | None:
     """The kernel or op that a message names."""
     for text in texts:
-        for pattern in _SAID:
+        for pattern in names().said:
             match = pattern.search(text[:4_000])
             if match:
-                return match[0] if "::" in match[0] and not match[0].startswith("'") else match[1]
+                return match[0] if match.lastindex == 2 else match[1]
     return None
 
 
 def _library(frame: Frame) -> str | None:
     """The entry point of a kernel library."""
-    if owner_of(frame) is not Owner.KERNEL_LIBRARY or not frame.file or frame.function.startswith(_HELPERS):
+    if owner_of(frame) is not Owner.KERNEL_LIBRARY or not frame.file or frame.function.startswith(names().helpers):
         return None
     return frame.function if "_" in frame.function else None

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from forensics.callpath import kernel_of
+from forensics.callpath.kernel import names
+from forensics.data import table
 from forensics.model.knowledge import Facts
 from forensics.model.stack import Frame
 
@@ -58,3 +64,19 @@ def test_the_message_names_it() -> None:
 
 def test_advice_about_kernels_is_no_name() -> None:
     assert name(["CUDA kernel errors might be asynchronously reported at some other API call"]) is None
+
+
+@pytest.mark.parametrize("row", table("frames/kernel_names")["said"], ids=lambda row: row["pattern"][:24])
+def test_each_way_of_naming_one_is_shown_by_its_examples(row: dict[str, Any]) -> None:
+    place = next(n for n, one in enumerate(table("frames/kernel_names")["said"]) if one is row)
+    pattern = names().said[place]
+    for text in row["examples"]:
+        assert pattern.search(text), text
+    for text in row.get("counterexamples", ()):
+        assert not pattern.search(text), text
+
+
+def test_a_namespace_belongs_to_an_ops_name() -> None:
+    assert name(["Could not run 'aten::index_add' with arguments from this backend"]) == "aten::index_add"
+    assert name(["the kernel name: scale::rows_fast was refused"]) == "scale::rows_fast"
+    assert name(["BatchPrefill::plan_it failed"]) == "BatchPrefill::plan_it"
