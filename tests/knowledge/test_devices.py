@@ -36,6 +36,10 @@ SEEN = [
     ("trained on A100-SXM4-40GB nodes", "sm_80", "NVIDIA A100", "log"),
     ("training step 100: loss 2.3", None, None, ""),
     ("SM120 (Blackwell) detected: auto-selecting fp4-gemm-backend=flashinfer_cudnn", "sm_120", None, "inferred"),
+    ("SM120 (Blackwell) detected: auto-selecting fp4-gemm-backend=flashinfer_cudnn\nthe host has a GB10, 2 of them are tied", "sm_121", "NVIDIA GB10", "inferred"),
+    ("SM120 (Blackwell) detected: auto-selecting fp4-gemm-backend=flashinfer_cudnn\nGPU 0: NVIDIA GB10 (UUID: GPU-0)", "sm_121", "NVIDIA GB10", "log"),
+    ("SM120 (Blackwell) detected: auto-selecting fp4-gemm-backend=flashinfer_cudnn\nloading /models/x-GB10-fp4", "sm_120", None, "inferred"),
+    ("SM120 (Blackwell) detected: auto-selecting fp4-gemm-backend=flashinfer_cudnn\nthis kernel requires a GB10", "sm_120", None, "inferred"),
 ]  # fmt: skip
 
 
