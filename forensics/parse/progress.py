@@ -34,7 +34,12 @@ _FORMS: tuple[tuple[str, str, Lazy], ...] = (
     ),
     ("Decode batch", "decode", Lazy(r"Decode batch[.,]")),
     ("Prefill batch", "prefill", Lazy(r"Prefill batch[.,]")),
-    ("generation throughput", "decode", Lazy(r"Avg prompt throughput: .{0,80}Avg generation throughput")),
+    (
+        "generation throughput",
+        "decode",
+        # an engine that says that it does nothing does not decode
+        Lazy(r"Avg prompt throughput: (?!0\.0 tokens/s, Avg generation throughput: 0\.0 ).{0,80}Avg generation throughput"),
+    ),
     ("'loss':", "train_step", Lazy(r"\{'loss': .{0,300}'epoch': (?P<epoch>[\d.]+)")),
     (
         "step",

@@ -17,6 +17,7 @@ from forensics.verdict.fold import Group
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 from forensics.verdict.situations import situations
+from forensics.verdict.torn import WHY
 
 _MOST_EVIDENCE = 4
 #: lifecycle words of a job that is past its start; a prefill may be its warm-up
@@ -118,7 +119,7 @@ def _evidence(group: Group, quotes: Quotes) -> tuple[Evidence, ...]:
         )
     found.append(
         quotes.near(
-            first.span, first.message or first.type or "", "what was raised last" if first.chain else "what was printed"
+            first.span, first.message or first.type or "", _cut(first) or ("what was raised last" if first.chain else "what was printed")
         )
     )
     if first.root_message and first.root_message != first.message:
@@ -132,7 +133,7 @@ def _evidence(group: Group, quotes: Quotes) -> tuple[Evidence, ...]:
     for member in group.members[1:]:
         found.append(
             quotes.near(
-                member.span, member.message, f"the same on {member.rank.label}" if member.rank else "the same again"
+                member.span, member.message, _cut(member) or (f"the same on {member.rank.label}" if member.rank else "the same again")
             )
         )
     unique: dict[tuple[int, int, int], Evidence] = {}
@@ -140,3 +141,8 @@ def _evidence(group: Group, quotes: Quotes) -> tuple[Evidence, ...]:
         if proof.quote:
             unique.setdefault((proof.span.source, proof.span.first_line, proof.span.last_line), proof)
     return tuple(unique.values())[:_MOST_EVIDENCE]
+
+
+def _cut(seen: Sighting) -> str:
+    """That a traceback was cut off and completed from another rank's, "" for a whole one."""
+    return f"{seen.rank.label if seen.rank else 'this process'}: {WHY}" if seen.events[0].fields.get("finished") else ""

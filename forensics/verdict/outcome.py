@@ -309,7 +309,9 @@ def caught(seen: Sighting, quotes: Quotes) -> bool:
     if seen.rule == TAUGHT:
         return False
     own = quotes.lines(seen.span, 1)
-    if seen.rule in (*QUOTED, "handled") or seen.rule.startswith("harmless.") or seen.level in _LOW or (own and own[0].level in _LOW):
+    if seen.rule in (*QUOTED, "handled", "shown") or seen.rule.startswith("harmless."):
+        return True
+    if seen.level in _LOW or (own and own[0].level in _LOW):
         return True
     if refused(seen, quotes):
         return True

@@ -18,7 +18,8 @@ from forensics.verdict.fold import Group, plain
 from forensics.verdict.incidents import came_up
 from forensics.verdict.missing import of_the_missing
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught, is_work, worked_before
+from forensics.verdict.outcome import aftermath, caught
+from forensics.verdict.outlived import DEADLY, of_the_start, worked_between
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
@@ -26,9 +27,6 @@ _COMMUNICATES = Pattern(
     r"[RN]CCL|[rn]ccl|[Gg]loo|TCPStore|c10d|collective|DistBackendError|DistStoreError|DistNetworkError|[Cc]onnection|socket"
     r"|[Bb]arrier|allreduce|all_reduce|[Ww]atchdog|timed out|Timeout|DeepEP"
 )
-_DEADLY = Pattern(r"SIG(?:KILL|SEGV|BUS|ABRT|FPE|ILL)|exit (?:-9|137|-11|139|-6|134|-7|135)$")
-
-
 #: errors that break a device context for good: whoever prints them, they are why
 _HARD = Pattern(
     r"illegal memory access|device-side assert(?!ions)|unspecified launch failure|misaligned address|no kernel image"
@@ -41,7 +39,9 @@ _HARD = Pattern(
 _DEVICE = Pattern(r"uncorrectable (?:ECC|NVLink)|fallen off the bus", re.I)
 
 #: rules for a front end's exceptions about its engine
-ENGINE_GONE = frozenset(("cascade.worker-init", "cascade.engine-dead", "cascade.engine-core-init", "cascade.rank-dead"))
+ENGINE_GONE = frozenset(
+    ("cascade.worker-init", "cascade.engine-dead", "wrapper.engine-dead", "cascade.engine-core-init", "cascade.rank-dead")
+)
 
 #: a scheduler's word that it ended the job itself
 _ENDED = pattern_of(
@@ -54,7 +54,7 @@ _IGNORED = pattern_of(r"^\W{0,8}Exception ignored (?:in|on)\b")
 _WATCHDOG = Pattern(r"^(?:\w{1,40} )?[Ww]atchdog timeout \(|^Hang detected on rank \d{1,6} in PyExecutor")
 #: a watchdog that was told only to report
 _SOFT = pattern_of(r"\bself\.soft=True")
-#: lines that are asked whether an engine worked again
+#: lines between two programs that are asked which of them began there
 _MOST_LINES = 5_000
 _KILL = ("SIGKILL", "exit -9", "exit 137")
 #: Slurm's word that a step ended because somebody ended it
@@ -81,7 +81,8 @@ def assign(groups: Sequence[Group], order: Order, quotes: Quotes, culprit: Rank 
     for group in groups:
         _lead_by_time(group, order)
     ordered = sorted(groups, key=lambda g: order.key(g.first.span, g.first.time))
-    primary, outside = _primary(ordered, quotes)
+    early = of_the_start(ordered, _HARD, quotes)
+    primary, outside = _primary(ordered, quotes, early)
     gone = None
     if primary is not None and primary.first.kind == "collective_timeout":
         free = [g for g in ordered if g.first.role is None]
@@ -93,6 +94,8 @@ def assign(groups: Sequence[Group], order: Order, quotes: Quotes, culprit: Rank 
     start = order.key(primary.first.span, primary.first.time)
     for group in ordered:
         role, why = _role(group, primary, start, order)
+        if group in early and group is not primary and group.first.role is None:
+            role, why = CausalRole.UNKNOWN, "it stood before the job was at work, which went on; nothing links the two"
         if gone is not None and group.first.kind == "collective_timeout":
             role, why = CausalRole.CASCADE, "it waited for a process that had failed"
         cast.roles[id(group)], cast.why[id(group)] = role, why
@@ -113,12 +116,13 @@ def _lead_by_time(group: Group, order: Order) -> None:
         group.members = [earliest, *(m for m in group.members if m is not earliest)]
 
 
-def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bool]:
-    """The first of the best class that has one: certain failures, deadly exits, printed errors, consequences of the unseen."""
+def _primary(ordered: Sequence[Group], quotes: Quotes, early: Sequence[Group]) -> tuple[Group | None, bool]:
+    """The first of the best class that has one: certain failures, deadly exits, printed errors, consequences of the unseen.
+    early: what the job outlived, which is no failure of it."""
     cut = [g for g in ordered if g.first.kind == "python" and not g.first.type]
     if cut and len(cut) < len(ordered) and all(g in cut or _is_ignored(g.first) for g in ordered):
         return cut[0], False  # what a destructor met is no cause beside a traceback whose end was cut off
-    free = [g for g in ordered if g.first.role is None]
+    free = [g for g in ordered if g.first.role is None and g not in early]
     certain = [g for g in free if g.first.weight >= 3 or g.first.typed]
     if certain and not _outlived(certain, ordered, quotes):
         return _named(_first_fatal(certain, quotes), ordered), False
@@ -129,16 +133,11 @@ def _primary(ordered: Sequence[Group], quotes: Quotes) -> tuple[Group | None, bo
     printed = [g for g in printed if not g.first.torn]
     exits = [g for g in free if g.first.weight == 1]
     deadly = [
-        g for g in exits if (g.first.type and _DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])
+        g for g in exits if (g.first.type and DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])
     ]
     deadly, cancelled = _without_cleanup(deadly, exits, ordered)
     hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
-    conditional = [g for g in ordered if g.first.conditional]
-    ends = (g.first for g in ordered if g.first.kind == "exit" and g.first.weight and (g in free or g in conditional))
-    end = next((seen for seen in ends if seen.role in (None, CausalRole.CASCADE)), None)
-    if end is not None:
-        outlived = [g for g in printed if _of_the_start(g, end, quotes)]
-        printed, free = ([g for g in some if g not in outlived] for some in (printed, free))
+    conditional = [g for g in ordered if g.first.conditional and g not in early]
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
     # What a process met while it gave back what it had is no nearer than the printed refusal before it.
     refused = [g for g in printed if any(_HARD.search(text) for text in g.first.texts)]
@@ -220,14 +219,6 @@ def _without_cleanup(
     return list(deadly), (failed or [before[at]])[:1]
 
 
-def _of_the_start(group: Group, end: Sighting, quotes: Quotes) -> bool:
-    """True for what was printed before the job was at work and said no more once it was: the job that ended later had got over it."""
-    first, last = group.first, max((m.last or m.span for m in group.members), key=lambda span: (span.source, span.last_line))
-    if first.kind != "message" or any(_HARD.search(text) for text in first.texts) or last.source != end.span.source:
-        return False
-    return _worked_between(last, end, quotes) and not worked_before(quotes, last)
-
-
 def _ended_by_watchdog(
     printed: Sequence[Group], deadly: Sequence[Group], ordered: Sequence[Group], quotes: Quotes
 ) -> list[Group]:
@@ -242,15 +233,9 @@ def _ended_by_watchdog(
         if any(_SOFT.search(event.message) for member in group.members for event in member.events):
             continue
         last = max((m.span for m in group.members), key=lambda span: (span.source, span.last_line))
-        if not _worked_between(last, kill.first, quotes):
+        if not worked_between(last, kill.first, quotes):
             found.append(group)
     return found
-
-
-def _worked_between(span: Span, kill: Sighting, quotes: Quotes) -> bool:
-    """True where an engine worked again before it was killed; a front end answers health checks also while its engine hangs."""
-    later = [line for line in quotes.after(span)[:_MOST_LINES] if line.source != kill.span.source or line.number < kill.span.first_line]
-    return sum(is_work(line) and '" 200' not in line.text[:2_000] for line in later) >= 2
 
 
 def is_watchdog(group: Group) -> bool:

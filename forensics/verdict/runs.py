@@ -30,12 +30,14 @@ from forensics.verdict.requests import PERHAPS, QUOTED, quoted
 from forensics.verdict.restarts import recovered
 from forensics.verdict.roles import Cast, assign
 from forensics.verdict.secondary import subordinate
+from forensics.verdict.shown import SHOWN, only_shown
 from forensics.verdict.sighting import Sighting, sight
 from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.survival import earliest, interrupted, survived
 from forensics.verdict.taught import overlooked, teach
+from forensics.verdict.torn import finish
 from forensics.verdict.unreported import of_hang
-from forensics.verdict.watchdogs import add_dumps
+from forensics.verdict.watchdogs import add_dumps, mark_aborts
 
 #: categories whose loudest rank is a victim: only a culprit is named
 _WAITED = frozenset((Category.HANG_OR_WATCHDOG,))
@@ -56,7 +58,9 @@ def analyse(
     if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
     told_once = join(seen, run.events, order)
-    add_dumps(told_once, run.events)
+    finish(told_once)
+    add_dumps(told_once, run.events, intake.activity)
+    mark_aborts(told_once)
     groups = fold(subordinate(told_once, order, run.events))
     cast = assign(groups, order, quotes, hang.culprit if hang is not None else None)
     primary = cast.primary
@@ -139,6 +143,9 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
         if rule or ((sighting.role is None or sighting.conditional) and (rule := quoted(sighting, quotes))):
             sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, True, rule
             sighting.role_why = "text that passed through the job, not a failure of its own"
+        if sighting.role is None and only_shown(sighting, quotes):
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, True, SHOWN
+            sighting.role_why = "the exception was caught, and told only to those who debug"
         event = sighting.events[0]
         fault = fault_of(event) if event.kind is EventKind.HARDWARE else None
         if fault is not None and of_the_program(fault) and sighting.role is None:

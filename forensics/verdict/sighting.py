@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
+from forensics.ingest.needles import needles_of_list
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.record import draft, field
@@ -260,6 +261,11 @@ def _work() -> re.Pattern[str]:
     return pattern_of("|".join(table("verdict/progress")["working"]))
 
 
+@lru_cache(maxsize=1)
+def _idle() -> Pattern[str]:
+    return Pattern("|".join(table("verdict/progress")["idle"]), needles=needles_of_list("verdict/progress", "idle"))
+
+
 def is_work_text(text: str) -> bool:
     """True for a line that shows a job at work."""
     return _works(text[:_TOLD_IN])
@@ -268,7 +274,7 @@ def is_work_text(text: str) -> bool:
 @lru_cache(maxsize=4_096)
 def _works(text: str) -> bool:
     """What follows a failure is asked for again and again."""
-    return _work().search(text) is not None
+    return _work().search(text) is not None and _idle().search(text) is None
 
 
 def _own_span(event: Event) -> Span:

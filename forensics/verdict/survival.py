@@ -36,6 +36,8 @@ from forensics.verdict.sighting import Sighting
 _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
 #: lines of a server at work that may be answers to health checks
 _CHECKS = 20
+#: how a program sets off what it quotes
+_SET_OFF = ("> ", "| ", "\u2502 ", "\u2503 ")
 #: what Ray raises in the process that asked for a task
 _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
 
@@ -49,16 +51,17 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     if store_left_first(members, quotes):
         return Status.HEALTHY
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
-    if only_complains(serious):
+    last = max(serious, key=lambda m: m.span.last_line)
+    if only_complains(serious) or (all(_passed_on(m, quotes) for m in serious) and aftermath(quotes, last.span).ended):
         return Status.HEALTHY
     refused_before = {_place(m) for m in serious if refused(m, quotes)}
     live = [m for m in serious if not caught(m, quotes) and _place(m) not in refused_before]
-    last = max(serious, key=lambda m: m.span.last_line)
     later = aftermath(quotes, last.span, last.stream, steady=True)
     if _asked_to_stop(primary) and orderly_end(intake) is not None:
         return Status.HEALTHY
     if any(
-        m.outside and not m.conditional and m.role is CausalRole.CASCADE and (m in primary.members or m.rule in ENGINE_GONE)
+        m.role is CausalRole.CASCADE
+        and ((m.outside and not m.conditional and m in primary.members) or (m.rule in ENGINE_GONE and (m.outside or m.inner)))
         for m in members
     ):
         # A process that was seen dead is dead, at whatever level it was told; health checks are answered all the same.
@@ -81,6 +84,12 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes) or in_step(live, last, quotes)
     return Status.DEGRADED if went_on else None
+
+
+def _passed_on(seen: Sighting, quotes: Quotes) -> bool:
+    """True for a line that a program sets off as somebody else's, as one that reads another job's log does."""
+    lines = quotes.lines(seen.span, 1)
+    return seen.rank is None and bool(lines) and lines[0].raw.lstrip().startswith(_SET_OFF)
 
 
 def _unexplained(seen: Sighting) -> bool:

@@ -7,6 +7,8 @@ and dumps; out: a sentence more; frames. Samples:
 "Watchdog timeout (…)" of TP0, and py-spy's dump of its process below -> the main thread's frames; where that one only waits for
 another thread of the process, those of the thread that runs the model
 
+"Watchdog timeout (…)", then "Fatal Python error: Aborted"  -> the abort is the watchdog's own act
+
 That names where to look, not whose fault it is: the rank stays unnamed in the verdict.
 """
 
@@ -20,13 +22,16 @@ from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
 from forensics.model.source import Rank, RankActivity
 from forensics.model.stack import Frame
-from forensics.model.verdict import Verdict
+from forensics.model.verdict import CausalRole, Verdict
 from forensics.verdict.hang import Hang
 from forensics.verdict.roles import Cast, is_watchdog, is_watchdogs_word
-from forensics.verdict.sighting import Sighting
+from forensics.verdict.sighting import Sighting, same_process
 
 #: lines below a watchdog's word in which its dump may end another process's
 _BELOW = 600
+#: seconds in which a watchdog ends its process, with the dumps that it makes before
+_SOON = 120.0
+_SAYS_NO_MORE = pattern_of(r"\W{0,8}(?:Fatal Python error: )?Aborted\W{0,8}(?:\(core dumped\))?\s{0,4}$")
 #: how a program's own thread is known where the dump does not name it
 _PROGRAM = "<module>"
 #: modules in which one thread of a process waits for another
@@ -54,14 +59,34 @@ def with_quiet_rank(verdict: Verdict, cast: Cast, hang: Hang | None, activity: S
     return replace(verdict, explanation=f"{verdict.explanation} {note}".strip())
 
 
-def add_dumps(seen: Sequence[Sighting], events: Sequence[Event]) -> None:
-    """Gives a watchdog's word the frames that tell where its process stood, from the dump that stands below it."""
+def mark_aborts(seen: Sequence[Sighting]) -> None:
+    """An engine's watchdog ends its own process: the abort right below its word is what it did about the hang, and no failure."""
+    told = [s for s in seen if s.role is None and is_watchdogs_word(s.message)]
+    for sighting in seen if told else ():
+        if sighting.kind != "fatal_signal" or sighting.type != "SIGABRT" or (sighting.role is not None and not sighting.conditional):
+            continue
+        if any(_ends(word, sighting) for word in told):
+            sighting.role, sighting.conditional, sighting.rule = CausalRole.TEARDOWN, True, "watchdogs-abort"
+            sighting.role_why = "the watchdog ended the process that made no progress"
+
+
+def _ends(word: Sighting, abort: Sighting) -> bool:
+    """True where an abort stands below a watchdog's word that may be of the same process; one that has a message of its own says why."""
+    below = abort.span.source == word.span.source and 0 < abort.span.first_line - word.span.last_line <= _BELOW
+    late = word.time is not None and abort.time is not None and not 0 <= abort.time - word.time <= _SOON
+    return below and not late and same_process(word, abort) and _SAYS_NO_MORE.match(abort.message) is not None
+
+
+def add_dumps(seen: Sequence[Sighting], events: Sequence[Event], activity: Sequence[RankActivity] = ()) -> None:
+    """Gives a watchdog's word the frames that tell where its process stood, from the dump that stands below it. activity: a dump that
+    names no process is that of the only one there is."""
+    alone = len({one.rank.key for one in activity}) <= 1
     told = [s for s in seen if s.kind == "message" and not s.frames and is_watchdogs_word(s.message)]
     dumps = [(e, frames) for e in events if e.kind is EventKind.STACK and "tool" in e.fields and (frames := _telling(e))] if told else []
     for sighting in told if dumps else ():
         below = [(e, frames) for e, frames in dumps if _stands_below(e, sighting)]
         named = [one for one in below if _is_of(one[0], sighting.rank)]
-        if not named and len(told) == 1:
+        if not named and len(told) == 1 and alone:
             named = [one for one in below[:1] if one[0].rank is None and not _axes(one[0])]
         if named:
             chosen = named[0]

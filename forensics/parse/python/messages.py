@@ -91,8 +91,14 @@ _OTHERS = ("srun: ", "slurmstepd: ", "mpirun ", "prterun ")
 #: torch/distributed/elastic/multiprocessing/errors/error_handler.py: {"message": {"message": "…", "extraInfo": {…}}}
 _ERROR_FILE = Pattern(r'^\{\s*"message": \{\s*"message": "(?P<message>(?:[^"\\]|\\.){1,4000})",\s*"(?:extraInfo|errorCode)"')
 
+#: how a line ends that goes on in the next one
+_UNFINISHED = (":", ",", ";", "(", "[", "{", "\\", " -", "...", "…")
+
 _NUMBERS = pattern_of(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 
+
+#: the dialect of records that a collector wraps around printed lines
+_COLLECTED = "json"
 
 _NOTHING: Mapping[tuple[int, int], int] = {}
 
@@ -124,7 +130,7 @@ def messages_of(
         at += 1
         text = line.text
         severe = line.level in _SEVERE and line.source not in loud
-        if not severe and (line.level in _QUIET or not any(hint in text for hint in _HINTS)):
+        if not severe and ((line.level in _QUIET and not _is_relayed(line)) or not any(hint in text for hint in _HINTS)):
             continue
         if (line.source, line.number) in claimed or not text.strip("{}[](), \t") or text.startswith(_OTHERS):
             continue
@@ -132,7 +138,8 @@ def messages_of(
         if found is None:
             continue
         name, message, heading = found
-        more = _continued(lines, at, line, claimed) if (not line.joined or name) and not is_whole(name or "", message) else []
+        goes_on = (not line.joined or name) and not is_whole(name or "", message)
+        more = _continued(lines, at, line, claimed, name is not None) if goes_on else []
         at += len(more)
         key = (line.source, line.rank.key if line.rank else line.stream, name, _NUMBERS.sub("#", message[:300]))
         folded = kept.get(key)
@@ -146,6 +153,12 @@ def messages_of(
             name, whole = _of_error_file(name, whole)
             kept[key] = _Folded(_event(line, len(more), name, whole, heading), times)
     return [replace(f.event, count=f.count, last=f.last) if f.count > 1 else f.event for f in kept.values()]
+
+
+def _is_relayed(line: LogLine) -> bool:
+    """True for a collector's record whose message is an exception that ends a job: the level is the collector's, of all that a program
+    prints."""
+    return line.dialect == _COLLECTED and _BROKEN.match(line.text[:400]) is not None
 
 
 def _loud_sources(lines: Sequence[LogLine]) -> set[int]:
@@ -195,8 +208,9 @@ def named_in(heading: str) -> tuple[str, str] | None:
     return (found["type"], found["message"]) if found else None
 
 
-def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[tuple[int, int]]) -> list[str]:
-    """Texts of the lines that go on with the message of `first`."""
+def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[tuple[int, int]], raised: bool) -> list[str]:
+    """Texts of the lines that go on with the message of `first`. raised: it is an exception's, which may have any lines; a complaint
+    goes on where it says so, or where a line is indented."""
     prefix = prefix_of(first)
     bare = not prefix or not (first.stream or first.level or first.origin)
     more: list[str] = []
@@ -205,6 +219,11 @@ def _continued(lines: Sequence[LogLine], at: int, first: LogLine, claimed: set[t
         if not text.strip() or line.number != first.number + len(more) + 1 or line.source != first.source:
             break
         if (line.source, line.number) in claimed or kind_of(text) in (Kind.HEAD, Kind.FRAME, Kind.LINK):
+            break
+        if first.text.startswith("> ") and not text.startswith("> "):
+            break  # what somebody quotes ends where the quotation marks end
+        told = (more[-1] if more else first.text).rstrip()
+        if not (raised or text[:1] in " \t" or told.endswith(_UNFINISHED) or _is_part(text)):
             break
         own = prefix_of(line)
         if (bare and own == prefix and not starts_anew(text) and (not looks_raised(text) or _is_part(text))) or (
