@@ -36,8 +36,8 @@ from forensics.verdict.sighting import Sighting
 _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
 #: lines of a server at work that may be answers to health checks
 _CHECKS = 20
-#: how a program sets off what it quotes
-_SET_OFF = ("> ", "| ", "\u2502 ", "\u2503 ")
+#: how a program sets off what it quotes; bars stand around exceptions that are its own, too
+_SET_OFF = "> "
 #: what Ray raises in the process that asked for a task
 _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
 
@@ -89,7 +89,7 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
 def _passed_on(seen: Sighting, quotes: Quotes) -> bool:
     """True for a line that a program sets off as somebody else's, as one that reads another job's log does."""
     lines = quotes.lines(seen.span, 1)
-    return seen.rank is None and bool(lines) and lines[0].raw.lstrip().startswith(_SET_OFF)
+    return seen.rank is None and bool(lines) and lines[0].text.lstrip().startswith(_SET_OFF)
 
 
 def _unexplained(seen: Sighting) -> bool:

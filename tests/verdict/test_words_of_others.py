@@ -42,6 +42,9 @@ def test_what_a_program_sets_off_as_read_elsewhere_is_not_its_own(told: Told) ->
     assert told(READ.format("> ") + WELL).status is Status.HEALTHY
 
 
-@pytest.mark.parametrize("text", [READ.format("> "), READ.format("") + WELL], ids=["no good end", "not set off"])
+ALL = "".join(f"> {line}\n" for line in (READ.format("") + WELL).splitlines())
+
+
+@pytest.mark.parametrize("text", [READ.format("> "), READ.format("") + WELL, ALL], ids=["no good end", "not set off", "all of the log is"])
 def test_otherwise_it_is_what_the_log_tells(told: Told, text: str) -> None:
     assert told(text).verdict.category is Category.ILLEGAL_MEMORY_ACCESS
