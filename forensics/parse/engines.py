@@ -121,6 +121,13 @@ _TABLE = Table(
         Row("Parent process exited, terminating worker", _L, fields={"what": "parent_gone", "by": "vllm"}),
         Row("Health check failed. Server couldn't get a response", _S, fields={"what": "health_check"}),
         Row("Shard complete standard error output", _L, fields={"what": "child_output", "by": "tgi"}),
+        Row(
+            " failed to start",
+            _L,
+            r"^(?P<message>Shard (?P<shard>\d{1,4}) failed to start)\s*$",
+            fields={"what": "child_failed", "by": "tgi"},
+            who=lambda groups, line: Rank(f"rank {groups['shard']}", int(groups["shard"] or 0)),
+        ),
         Row("ShardCannotStart", _L, fields={"what": "child_failed", "by": "tgi"}),
         Row("Webserver Crashed", _L, fields={"what": "child_failed", "by": "tgi"}),
         Row("WebserverFailed", _L, fields={"what": "child_failed", "by": "tgi"}),

@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
+from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
@@ -41,6 +42,9 @@ _BARE_REACH = 14
 _OWN_FILE = Lazy(r"(?:ggml|llama|whisper|clip|mtmd)[^/]{0,60}$|/ggml[\w.-]{0,20}/")
 
 _COMPILER = Lazy(r"(?:(?:fatal )?error|warning|note): |(?:In|At) \w|undefined reference|\d{1,5}:")
+
+#: lines in a row that another thread may write into a backtrace
+_MOST_STRAYS = 1
 
 #: functions by which ggml ends after a failed call
 _WAY = ("ggml_abort", "ggml_cuda_error", "ggml_print_backtrace")
@@ -93,6 +97,12 @@ _MESSAGES = Table(
             r"^(?P<message>Unknown argument: -{1,2}[A-Za-z][\w-]{0,80})\s*$",
             level="ERROR",
         ),
+        Row(
+            "): found nan for ",  # a fork's check of an operation's result, by which it ends
+            EventKind.MESSAGE,
+            r"^(?P<message>\w{2,20}\(ggml_compute_forward_\w{1,60}, (?P<tensor>[^\s)]{1,120})\): found nan for .*)$",
+            level="ERROR",
+        ),
         Row("failed to create context with model", EventKind.MESSAGE, level="ERROR"),
         Row("ggml_vulkan: Device memory allocation of size", EventKind.MESSAGE, level="ERROR"),
     ),
@@ -105,6 +115,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(_ABORTED.encode(), 12, 60, "ggml"),
     Anchor(_PRINTED.encode(), 12, 60, "ggml"),
     Anchor(b" in ggml_abort", 60, 60, "ggml"),
+    Anchor(b"ggml_abort (file=", 14, 90, "ggml"),
     Anchor(_SHELL.encode(), 14, 0, "ggml"),
     *_MESSAGES.anchors(),
 )
@@ -125,6 +136,12 @@ _STATUS = Lazy(
     r"^\s*(?:[\d.]{6,20} [A-Z] )?(?:Error: (?:[a-z ]{1,100} )?)?(?:\S{1,300}:\d+: )?((?:CUDA|ROCm|MUSA|HIP|SYCL|CANN) error(?:: .+)?)\s*$"
 )
 _OPERATION = Lazy(r"ggml_\w{1,20}_compute_forward: (\w{1,60}) failed")
+#: gdb's frame of the abort: "#2  ggml_abort (file=0x55 "/src/ggml.c", line=251, fmt=0x55 "GGML_ASSERT(%s) failed") at …"
+_CALLED = "ggml_abort (file="
+_CALL = Lazy(
+    r'^#\d{1,3} +(?:0x[0-9a-f]+ in )?ggml_abort \(file=(?:0x[0-9a-f]+ )?"(?P<file>[^"]{1,400})", line=(?P<line>\d{1,7}), '
+    r'fmt=(?:0x[0-9a-f]+ )?"(?P<format>[^"]{1,400})"'
+)
 _ABORT = Lazy(r"^\s*(?P<file>[^:\s]{1,400}\.(?:c|cc|cpp|cu|cuh|m|h|hpp)):(?P<line>\d+): (?P<message>.+)$")
 
 
@@ -133,7 +150,7 @@ def parse(intake: Intake) -> list[Event]:
     events = _runtime_errors(intake) + _asserts(intake)
     spans = [e.span for e in events]
     events += [e for e in _aborts(intake) if not any(e.span.overlaps(s) for s in spans)]
-    return events + _MESSAGES.read(intake)
+    return (events or _debugged(intake)) + _MESSAGES.read(intake)
 
 
 def _runtime_errors(intake: Intake) -> list[Event]:
@@ -237,6 +254,23 @@ def _aborts(intake: Intake) -> list[Event]:
     return events
 
 
+def _debugged(intake: Intake) -> list[Event]:
+    """What gdb shows of an abort in its own words, arguments and source lines: nothing that the program printed need stand there."""
+    events = []
+    for index in hits(intake, _CALLED):
+        found = _CALL.match(intake.lines[index].text)
+        start = next((at for at, line in preceding(intake, index, 12) if line.text.startswith("#0 ")), None)
+        if found is None or start is None or found["format"].endswith(" error"):
+            continue  # of "CUDA error" the program's own words say more
+        source = pattern_of(rf"^{found['line']}\s+GGML_ASSERT\((?P<expression>.{{1,600}})\);")
+        shown = next((m["expression"] for _, line in following(intake, index, 4) if (m := source.match(line.text)) is not None), None)
+        asserts = _ASSERT in found["format"]
+        said = f"{_ASSERT}({shown}) failed" if shown and asserts else found["format"]
+        place = {"file": found["file"], "line": int(found["line"])}
+        events.append(_native(intake, start - 1, intake.lines[start], _ASSERT if asserts else "GGML_ABORT", said, place))
+    return events
+
+
 def _native(
     intake: Intake, index: int, first: Any, kind: str, message: str, fields: dict[str, Any], place: Frame | None = None
 ) -> Event:
@@ -274,7 +308,7 @@ def _with_place(frames: list[tuple[int, Frame]], index: int, place: Frame) -> li
 def _stack(intake: Intake, index: int) -> list[tuple[int, Frame]]:
     """The backtrace after the failure: gdb's `#N` lines (after its own chatter) or backtrace_symbols' lines."""
     frames: list[tuple[int, Frame]] = []
-    expected = 0
+    expected = strays = 0
     for at, line in following(intake, index, 90):
         numbered = gdb_frame(line.text)
         plain = None if numbered else glibc_frame(line.text)
@@ -284,8 +318,12 @@ def _stack(intake: Intake, index: int) -> list[tuple[int, Frame]]:
         elif plain:
             frame = plain
         elif frames and not numbered and not line.text.startswith((" ", "\t")) and not line.text[:1].isdigit():
-            break
+            strays += 1
+            if strays > _MOST_STRAYS:
+                break
+            continue
         else:
             continue
+        strays = 0
         frames.append((at, located(frame, line)))
     return frames

@@ -226,7 +226,7 @@ _TABLE = Table(
         Row(
             "core dumped",
             _X,
-            r"^(?P<message>(?:zsh: |\[\d+\] +)?(?:(?P<pid>\d+) +)?(?P<words>IOT instruction|abort|segmentation fault|bus error|illegal hardware instruction|floating point exception) +\(core dumped\) +(?P<command>\S.*))$",
+            r"^(?P<message>(?:zsh: |\[\d+\] +)?(?:(?P<pid>\d+) +)?(?P<words>IOT instruction|abort|segmentation fault|bus error|illegal hardware instruction|floating point exception) +\(core dumped\)(?: +(?P<command>\S.*))?)\s*$",
             fill=exit_of("shell"),
         ),
         Row(

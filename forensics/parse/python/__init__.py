@@ -6,12 +6,13 @@ ones taken apart in weave.py), blocks become exceptions (body.py) and events (ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event
+from forensics.model.source import LogLine
 from forensics.parse.python.blocks import Block, blocks_of
 from forensics.parse.python.events import event_of
 from forensics.parse.python.lanes import Lane, is_dump_line, is_test_line, lanes_of, regions, squeezed
@@ -54,7 +55,7 @@ def parse(intake: Intake) -> list[Event]:
                 from forensics.parse.python.indent import dedent
 
                 dedent(lane.items)
-            for event in _rarer(lane):
+            for event in _rarer(lane, intake.lines):
                 events.append(event)
                 claimed.update((event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1))
             _take(lane, events, claimed)
@@ -79,7 +80,7 @@ def _take(lane: Lane, events: list[Event], claimed: set[tuple[int, int]]) -> Non
             claimed.update((line.source, line.number + n) for line in lines for n in range(line.joined + 1))
 
 
-def _rarer(lane: Lane) -> list[Event]:
+def _rarer(lane: Lane, lines: Sequence[LogLine]) -> list[Event]:
     """Events of the dialects that most logs have none of; their modules are loaded when a line asks for them."""
     texts = [item.line.text for item in lane.items]
     events: list[Event] = []
@@ -90,7 +91,7 @@ def _rarer(lane: Lane) -> list[Event]:
     if any(text.strip() == "At:" for text in texts):
         from forensics.parse.python.at_lists import at_lists
 
-        events += at_lists(lane)
+        events += at_lists(lane, lines)
     if any(map(is_test_line, texts)):
         from forensics.parse.python.pytest_style import pytest_failures
 

@@ -135,7 +135,8 @@ _REPEATED = Pattern(r"^\s*\[Previous line repeated (\d{1,9}) more times?\]\s*$")
 
 #: frames as tvm prints them below a header of its own
 _NATIVE_FRAME = Pattern(
-    r"^ {1,6}\d{1,4}: (?:0x[0-9a-f]{6}|_Z\w|~?[A-Za-z_]\w{0,80}(?:::|\(|<|$))|^ {6,12}at [^\s:]{1,300}:\d{1,7}$"
+    r"^ {1,6}\d{1,4}: (?:(?:void|bool|int|long|float|double|auto|unsigned|const|static) ){0,3}"
+    r"(?:0x[0-9a-f]{6}|_Z\w|~?[A-Za-z_]\w{0,80}(?:::|\(|<|$))|^ {6,12}at [^\s:]{1,300}:\d{1,7}$"
 )
 
 
