@@ -25,6 +25,10 @@ from forensics.verdict.sighting import Sighting
 _LOOKED_AT = 4_000
 #: lines in which a process reports its abort, thread by thread
 _DYING = 400
+#: lines within which a program ends that could not load or make what it needs
+_UNWINDING = 12
+_HEAP = Pattern(r"^(?:free\(\)|munmap_chunk\(\)|realloc\(\)): |^double free or corruption|^corrupted (?:size|double-linked)")
+_NOT_MADE = Pattern(r"(?:[Ff]ail(?:ed|ure)? to|[Uu]nable to|[Cc]annot|[Cc]ould not|[Ee]rror) (?:load|creat|init|alloc|open|build|start)")
 _CONNECTION = Pattern(r"^(?:ConnectionError|Connection(?:Reset|Aborted|Refused)Error)$")
 
 
@@ -195,6 +199,23 @@ def mark_dying(seen: Sequence[Sighting]) -> None:
         if any(_same_death(before, sighting) for before in aborted):
             sighting.role, sighting.conditional = CausalRole.CASCADE, True
             sighting.role_why, sighting.rule = "the process faulted while it was already aborting", "segv-while-aborting"
+
+
+def mark_unwound(seen: Sequence[Sighting]) -> None:
+    """A program that gives up what it has loaded, and only then fails the C library's heap check: "unable to load the model", then
+    "free(): invalid pointer"."""
+    checks = [s for s in seen if s.kind == "native" and s.type == "SIGABRT" and _HEAP.search(s.message) is not None]
+    for sighting in checks:
+        if (sighting.role is None or sighting.conditional) and any(_gave_up(before, sighting) for before in seen):
+            sighting.role, sighting.conditional = CausalRole.TEARDOWN, True
+            sighting.role_why, sighting.rule = "the heap check failed while the program was giving up", "heap-check-while-giving-up"
+
+
+def _gave_up(before: Sighting, check: Sighting) -> bool:
+    """True for a complaint right above a failed heap check, by the same writer, that something could not be loaded or made."""
+    if before.span.source != check.span.source or not 0 < check.span.first_line - before.span.first_line <= _UNWINDING:
+        return False
+    return before.kind == "message" and before.stream == check.stream and _NOT_MADE.search(before.message[:_LOOKED_AT]) is not None
 
 
 def _same_death(aborted: Sighting, faulted: Sighting) -> bool:

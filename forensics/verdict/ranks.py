@@ -143,9 +143,9 @@ def whose(
     world_size: int | None,
     lines: Sequence[LogLine],
 ) -> Rank | None:
-    """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, a message
-    that names one rank, the only process that the same signal ended, the launcher's word, srun's first ended task, and last the
-    only rank that any line names."""
+    """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, another report of
+    it or a message that names one rank, the only process that the same signal ended, the launcher's word, srun's first ended task, and last
+    the only rank that any line names."""
     if first.rank is not None and first.rank.number is not None:
         return first.rank
     if _from_outside(first):
@@ -161,6 +161,9 @@ def whose(
         return Rank(
             f"local rank {number}", number, (("local", number),), own.node if own else None, own.pid if own else None
         )
+    told = {e.rank.number: e.rank for e in first.events if e.rank is not None and e.rank.number is not None}
+    if own is None and len(told) == 1:  # the line above its report, say: "Failed to initialize executor on rank 2: …"
+        return next(iter(told.values()))
     said = {int(n) for text in (first.root_message, first.message) for n in _SAYS.findall(_IN_GROUP.sub("", text[:2_000]))}
     if len(said) == 1:
         number = said.pop()
@@ -186,11 +189,11 @@ def whose(
     if world_size == 1 and own is None:
         return Rank("rank 0", 0)
     if own is None and not activity:
-        told = {
+        names = {
             int(next(filter(None, m.groups()))) for line in lines[:_MOST_LINES] for m in _IS.finditer(line.text[:400])
         }
-        if len(told) == 1:
-            number = told.pop()
+        if len(names) == 1:
+            number = names.pop()
             return Rank(f"rank {number}", number)
     return own
 

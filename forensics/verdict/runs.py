@@ -15,7 +15,7 @@ from forensics.model.verdict import Category, CausalRole, Confidence, Finding, O
 from forensics.verdict import explain
 from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement, categorize
-from forensics.verdict.consequences import cascades_of, mark, mark_alike, mark_dying
+from forensics.verdict.consequences import cascades_of, mark, mark_alike, mark_dying, mark_unwound
 from forensics.verdict.fold import Group, fold
 from forensics.verdict.hang import explain_hang
 from forensics.verdict.hardware import fault_of, of_the_program
@@ -36,6 +36,7 @@ from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.survival import earliest, interrupted, survived
 from forensics.verdict.taught import overlooked, teach
 from forensics.verdict.torn import finish
+from forensics.verdict.unfinished import left_in_the_middle
 from forensics.verdict.unreported import of_hang
 from forensics.verdict.watchdogs import add_dumps, mark_aborts
 
@@ -156,6 +157,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
             sighting.role_why = "the kernel ended another job's process before this one began"
     mark_alike(seen, cascades)
     mark_dying(seen)
+    mark_unwound(seen)
     release(seen, quotes)
     return teach(seen, findings, quotes)
 
@@ -178,6 +180,9 @@ def _healthy(
     seen: Sequence[Sighting],
     doubt: Verdict | None = None,
 ) -> Analysis:
+    left = left_in_the_middle(run, intake) if doubt is None else None
+    if left is not None:
+        doubt = explain.left_in_the_middle(quotes.of(left, "a step that did not end"))
     proven = overlooked(findings, seen, quotes) if doubt is None else None
     handled = tuple(
         OtherIncident(

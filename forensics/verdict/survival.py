@@ -78,8 +78,9 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         # A program that ends in order after an error has ended because of it, unless it had been at work before.
         ended = later.ended and worked_before(quotes, primary.first.span)
         went_on = later.working or ended or later.done or later.calm >= 3
-        # what the driver says of a device stays true of it, though the job went on
-        return None if not went_on else Status.DEGRADED if any(m.kind == "hardware" for m in live) else Status.HEALTHY
+        # what the driver says of a device stays true of it, though the job went on; so does what a server says of a model
+        lasting = any(m.kind == "hardware" or m.events[0].parser == "triton_server" for m in live)
+        return None if not went_on else Status.DEGRADED if lasting else Status.HEALTHY
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         return None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes) or in_step(live, last, quotes)
