@@ -90,6 +90,8 @@ _TABLE = Table(
         _row("weight_load", "begin", "load_tensors: loading model tensors"),
         _row("weight_load", "end", "main: model loaded"),
         _row("weight_load", "end", "Shard ready in"),
+        _row("weight_load", "begin", "] loading: ", r"model_lifecycle\.cc:\d{1,5}\] (?P<message>loading: .{1,200})"),
+        _row("weight_load", "end", "successfully loaded '", r"(?P<message>successfully loaded '[^']{1,200}'.{0,40})"),
         _row("kv_cache", "end", "KV Cache is allocated"),
         _row("kv_cache", "end", "GPU KV cache size: "),
         _row("memory_profiling", "end", "Memory profiling takes"),
