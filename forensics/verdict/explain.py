@@ -276,20 +276,6 @@ def only_fragments(proof: Evidence) -> Verdict:
     return Verdict(Category.UNKNOWN, "Something failed", why, Confidence.UNKNOWN, evidence=(proof,))
 
 
-def left_in_the_middle(proof: Evidence) -> Verdict:
-    """A process ended while it was starting, and the log does not say why."""
-    why = (
-        "The process ended in the middle of a step of its start: the step did not end, and Python's resource tracker found things that the "
-        "process had left behind, as after a kill. The log does not say who or what ended it."
-    )
-    steps = (
-        "Ask the shell, the scheduler or the container's runtime for its exit status: 137 is SIGKILL, 143 SIGTERM.",
-        "`dmesg -T | grep -i -E 'killed process|oom'` on the host: a start is when host memory is fullest.",
-    )
-    title = "The process ended while it was starting"
-    return Verdict(Category.UNKNOWN, title, why, Confidence.UNKNOWN, evidence=(proof,), next_steps=steps)
-
-
 def perhaps(finding: Finding, proof: Evidence) -> Verdict:
     """A line stands in the log that only a failure prints, and no more than that line shows one."""
     why = f"{finding.explanation} Nothing else in the log shows a failure, and nothing shows that the job went on behind this line."

@@ -36,7 +36,6 @@ from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.survival import earliest, interrupted, survived
 from forensics.verdict.taught import overlooked, teach
 from forensics.verdict.torn import finish
-from forensics.verdict.unfinished import left_in_the_middle
 from forensics.verdict.unreported import of_hang
 from forensics.verdict.watchdogs import add_dumps, mark_aborts
 
@@ -180,9 +179,6 @@ def _healthy(
     seen: Sequence[Sighting],
     doubt: Verdict | None = None,
 ) -> Analysis:
-    left = left_in_the_middle(run, intake) if doubt is None else None
-    if left is not None:
-        doubt = explain.left_in_the_middle(quotes.of(left, "a step that did not end"))
     proven = overlooked(findings, seen, quotes) if doubt is None else None
     handled = tuple(
         OtherIncident(

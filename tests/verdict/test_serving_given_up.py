@@ -159,29 +159,3 @@ def test_an_operator_of_the_npu_says_which_shapes_do_not_fit(told: Told) -> None
     said = told(CALL + ACL.format("The k-axis of the two inputs are different [229376,128], [3584,3584]"))
     assert said.verdict.category is Category.SHAPE_OR_DTYPE_ASSERT
     assert told(CALL + ACL.format("The stream of the call was gone.")).verdict.category is not Category.SHAPE_OR_DTYPE_ASSERT
-
-
-# --- ended in the middle of a start
-
-STARTING = """\
-[2026-11-29 20:15:20] server_args=ServerArgs(model_path='/m/foo', tp_size=1)
-[2026-11-29 20:15:22] Load weight begin. avail mem=92.10 GB
-[2026-11-29 20:15:52] Load weight end. type=FooForCausalLM, dtype=torch.bfloat16, avail mem=32.10 GB
-[2026-11-29 20:15:53] Capture cuda graph begin. This can take up to several minutes.
-"""
-LEFT = "/usr/lib/python3.12/multiprocessing/resource_tracker.py:279: UserWarning: resource_tracker: There appear to be 2 leaked semaphore objects to clean up at shutdown\n  warnings.warn('resource_tracker: There appear to be %d '\n"
-
-
-def test_a_process_that_left_things_behind_while_it_started_ended_for_a_reason(told: Told) -> None:
-    incident = told(STARTING + LEFT)
-    assert incident.status is Status.UNKNOWN
-    assert incident.verdict.category is Category.UNKNOWN
-
-
-def test_a_start_that_goes_on_is_no_failure(told: Told) -> None:
-    assert told(STARTING).status is Status.HEALTHY
-
-
-def test_a_server_that_left_things_behind_after_its_start_is_none(told: Told) -> None:
-    up = "[2026-11-29 20:16:53] Capture cuda graph end. Time elapsed: 60.00 s.\n[2026-11-29 20:17:00] The server is fired up and ready to roll!\n"
-    assert told(STARTING + up + LEFT).status is Status.HEALTHY
