@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 EXTRAS ?= dev
 JOBS   ?= auto
 
-.PHONY: try test lint check install install-dev bench fuzz wheel zipapp clean
+.PHONY: try test lint check install install-dev bench heads fuzz wheel zipapp clean
 
 # installed again only when pyproject.toml changes
 $(VENV)/.installed: pyproject.toml hatch_build.py
@@ -40,6 +40,10 @@ test: lint check
 bench: install-dev
 	$(BIN)/python benchmarks/bench.py $(if $(FULL),--full)
 	$(BIN)/python benchmarks/startup.py
+
+# chooses again what a big log is searched for, where many literals came or went: some minutes
+heads: install-dev
+	$(BIN)/python benchmarks/heads.py
 
 # generated logs through the whole pipeline: make fuzz COUNT=1000000
 COUNT ?= 20000

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 #: the folders of `signatures/` that are plain tables (rules/ are compiled by `forensics.match.load`)
-TABLES = ("facts", "dialects", "frames", "verdict", "recipes")
+TABLES = ("facts", "dialects", "frames", "search", "verdict", "recipes")
 
 _memory: dict[str, tuple[str, Any]] = {}
 

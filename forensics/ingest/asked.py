@@ -18,6 +18,7 @@ from forensics.model.source import LogLine
 
 _CLOSERS = {opener: bytes((closer,)) for opener, closer in zip(b"'\"([{", b"'\")]}", strict=True)}
 _BACKSLASH = 92
+_NUMBERS = b"0123456789"
 _SINGLE = tuple(bytes((byte,)) for byte in range(256))
 #: by its number, whether a byte is a letter, or of one
 _LETTER = tuple(byte >= 128 or bytes((byte,)).isalpha() for byte in range(256))
@@ -52,7 +53,7 @@ def names(weak: bool = True) -> str:
 
 def complains(text: str) -> bool:
     """True for the beginning of a line that says it is severe."""
-    return _complains(text.encode("latin-1", "replace"), 0, len(text))
+    return _is_severe(text.encode("latin-1", "replace"))
 
 
 def _rows(kind: str) -> list[dict[str, Any]]:
@@ -72,7 +73,7 @@ def is_asked(line: bytes | bytearray, start: int, stop: int) -> bool:
     find = line.find
     for literal, size, inside in _requests():
         place = find(literal, start, stop)
-        if place >= 0 and _complains(line, start, place):
+        if place >= 0 and _is_severe(bytes(line[start:place]).translate(None, _NUMBERS)):
             return False
         while place >= 0:
             end = _messages_end(line, place + size, stop) if inside else closing(line, place + size, stop)
@@ -92,15 +93,17 @@ def asked_in(line: bytes, stop: int) -> list[tuple[int, int]]:
             place = line.find(literal, at, min(stop, first + size))
             if 0 <= place < first:
                 first, begin, is_inside = place, place + size, inside
-        if not begin or (not found and _complains(line, 0, first)):
+        if not begin or (not found and _is_severe(line[:first].translate(None, _NUMBERS))):
             break
         at = _messages_end(line, begin, stop) if is_inside else closing(line, begin, stop)
         found.append((begin, at))
     return found
 
 
-def _complains(line: bytes | bytearray, start: int, stop: int) -> bool:
-    before = bytes(line[start:stop]).upper()
+@lru_cache(maxsize=512)
+def _is_severe(before: bytes) -> bool:
+    """Of what stands before a text: without its numbers the lines of an engine begin alike."""
+    before = before.upper()
     return b"ERROR" in before or b"CRITICAL" in before or b"FATAL" in before or b"EXCEPTION" in before
 
 

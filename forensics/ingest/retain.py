@@ -70,10 +70,10 @@ class Retainer:
         self._end_at = -1  # its offset in the buffer, -1 where it is not there
         self._owed = 0  # lines below this number are kept as they come
         self._crashes_left = _CRASHES
-        self._kept_of: Counter[int] = Counter()
+        self._kept_of: Counter[bytes] = Counter()
         self._flooded: set[int] = set()  # single lines seen so often that few copies are looked at
         self._quoted: dict[int, int] = {}  # literal -> its template amid a long text
-        self._reach: dict[int, tuple[int, int, int]] = {}  # template -> what its literals ask for together
+        self._reach: dict[int, tuple[int, int, bytes]] = {}  # template -> what its literals ask for together
 
     def feed(
         self, buf: bytearray, low: int, base: int, cut: int, line: int, hits: list[tuple[int, int]], final: bool
@@ -120,7 +120,7 @@ class Retainer:
                     continue
             reach = reaches.get(template)
             if reach is None:
-                reach = self._reach_of(hits, index, base, stop, text)
+                reach = self._reach_of(hits, index, buf, base, start, stop, text)
                 if self._common is not None:
                     reach = self._among_many(template, reach)
                 if len(reaches) < MOST_TEMPLATES:
@@ -194,23 +194,26 @@ class Retainer:
         return cut, place.of(cut)
 
     def _reach_of(
-        self, hits: list[tuple[int, int]], index: int, base: int, stop: int, text: bytes
-    ) -> tuple[int, int, int]:
-        """(lines before, lines after, last literal) that the hits of one line ask for together; `index` is its first."""
-        windows = self._wants.heads.windows
-        before = after = 0
-        last = hits[index][1]
-        behind = 0
+        self, hits: list[tuple[int, int]], index: int, buf: bytearray, base: int, start: int, stop: int, text: bytes
+    ) -> tuple[int, int, bytes]:
+        """(lines before, lines after, last literal) that the hits of the line buf[start:stop] ask for together; `index` is its first."""
+        known = self._wants.heads.literals
+        before = after = behind = 0
+        last = b""
         while index < len(hits) and base + hits[index][0] <= stop:
-            end, last = hits[index]
+            end, which = hits[index]
             index += 1
-            before, after = max(before, windows[last][0]), max(after, windows[last][1])
             behind = stop - base - end
+            literals = known[which]
+            if len(literals) > 1:  # of those that share what was found the ones that stand there, else any
+                literals = [one for one in literals if buf.find(one[0], start, stop) >= 0] or literals
+            for literal, lines_before, lines_after in literals:
+                before, after, last = max(before, lines_before), max(after, lines_after), literal
         if text.startswith(b"quoted: ") or (behind > LONG and after >= BLOCK_LINES):
             return 0, 0, last  # the line holds it all
         return before, after, last
 
-    def _among_many(self, template: int, reach: tuple[int, int, int]) -> tuple[int, int, int]:
+    def _among_many(self, template: int, reach: tuple[int, int, bytes]) -> tuple[int, int, bytes]:
         """Of what very many inputs say alike the first have their surroundings, then some a little of them; later ones keep the line
         itself: it tells their rank."""
         assert self._common is not None

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.engine import Engine, engine, is_little
-from forensics.ingest.heads import head_of
+from forensics.ingest.heads import searched_for
 
 #: bytes from which on the fast engine is built although a light one is there
 _LIGHT = 200_000
@@ -29,32 +29,32 @@ Meaning = Sequence[tuple[tuple[bytes, bool], ...]]
 class Heads:
     """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds.
 
-    literals: per head those that begin with it; rests: per head what stands behind it in them, longest first; longest_rest: bytes of
-    the longest; windows: per head the lines kept before and after; most_*: of any; is_frame: the head stands in each frame of a stack;
-    is_block: it begins one.
+    literals: per head those it stands for, shortest first, each with the lines wanted before and after it; rests: per head what
+    stands behind it in them, longest first; longest_rest: bytes of the longest; windows: per head the most lines kept before and
+    after; most_*: of any; is_frame: the head stands in each frame of a stack; is_block: it may begin one.
     """
 
     __slots__ = ("heads", "is_block", "is_frame", "literals", "longest_rest", "most_after", "most_before", "rests", "windows")
 
     def __init__(self, wanted: dict[bytes, tuple[int, int]]) -> None:
-        literals: dict[bytes, list[bytes]] = {}
-        for literal in wanted:
-            literals.setdefault(head_of(literal), []).append(literal)
-        self.heads = sorted(literals)
-        self.literals = [sorted(literals[head]) for head in self.heads]
-        self.rests = [
-            sorted((one[len(head) :] for one in whole if one != head), key=len, reverse=True) if whole != [head] else []
-            for head, whole in zip(self.heads, self.literals, strict=True)
-        ]
+        found = searched_for(wanted)
+        self.heads = sorted(found)
+        self.literals = [[(literal, *wanted[literal]) for literal in sorted(found[head], key=len)] for head in self.heads]
+        self.rests = [_behind(head, found[head]) for head in self.heads]
         self.longest_rest = max((len(rests[0]) for rests in self.rests if rests), default=0)
         self.windows = [
-            wanted[whole[0]] if len(whole) == 1 else (max(wanted[one][0] for one in whole), max(wanted[one][1] for one in whole))
-            for whole in self.literals
+            (max(before for _, before, _ in those), max(after for _, _, after in those)) for those in self.literals
         ]
         self.most_before = max((before for before, _ in self.windows), default=0)
         self.most_after = max((after for _, after in self.windows), default=0)
         self.is_frame = [b'", line ' in head or b'File "' in head for head in self.heads]
         self.is_block = [after >= BLOCK_LINES and not frame for (_, after), frame in zip(self.windows, self.is_frame, strict=True)]
+
+
+def _behind(head: bytes, literals: Sequence[bytes]) -> list[bytes]:
+    """What follows a head in the literals that hold more than it, longest first."""
+    rests = (literal[literal.find(head) + len(head) :] for literal in literals if head in literal and literal != head)
+    return sorted(filter(None, rests), key=len, reverse=True)
 
 
 class Wants:
@@ -105,7 +105,7 @@ class Wants:
                 return self._light
         heads = self.heads
         meaning = [
-            tuple((literal, literal == head and len(whole) == 1) for literal in whole)
+            tuple((literal, literal in head) for literal, _, _ in whole)
             for head, whole in zip(heads.heads, heads.literals, strict=True)
         ]
         if self._engine is None and self._light is None:

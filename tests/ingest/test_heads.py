@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from forensics.ingest import ReadOptions, read
+from forensics import data
+from forensics.ingest import ReadOptions, heads, read
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.heads import SHORTEST, head_of
 from forensics.ingest.marks import marks_of
@@ -21,12 +22,23 @@ def _line(number: int, text: str) -> LogLine:
 def test_every_literal_of_the_package_is_searched() -> None:
     anchors = [anchor for anchor in anchors_for(load_signatures([])) if anchor.literal]
     wants = Wants(anchors).heads
-    found = {literal for literals in wants.literals for literal in literals}
+    found = {literal for literals in wants.literals for literal, _, _ in literals}
     assert found == {anchor.literal for anchor in anchors}
     for head, literals, window in zip(wants.heads, wants.literals, wants.windows, strict=True):
-        assert all(literal.startswith(head) for literal in literals)
-        assert len(head) >= min(SHORTEST, *map(len, literals))
-        assert all(window[1] >= min(anchor.after, 400) for anchor in anchors if anchor.literal in literals)
+        assert all(head in literal or literal in head for literal, _, _ in literals)
+        assert len(head) >= min(SHORTEST, *(len(literal) for literal, _, _ in literals))
+        for literal, before, after in literals:
+            wanted = [anchor for anchor in anchors if anchor.literal == literal]
+            assert before >= min(200, max(anchor.before for anchor in wanted))
+            assert after >= min(400, max(anchor.after for anchor in wanted))
+            assert window[0] >= before and window[1] >= after
+
+
+def test_what_stands_in_each_frame_of_a_stack_is_searched_for_no_other_literal() -> None:
+    """A frame of a stack that was seen before is passed over: nothing else may be told by it."""
+    wants = Wants(anchors_for(load_signatures([]))).heads
+    for literals, is_frame in zip(wants.literals, wants.is_frame, strict=True):
+        assert not is_frame or all(b'", line ' in literal or b'File "' in literal for literal, _, _ in literals)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +60,44 @@ def test_a_head_alone_is_no_mark() -> None:
     wants = Wants([Anchor(whole), Anchor(other), Anchor(b"device")])
     lines = [_line(1, "no kernel image is available for execution by hand"), _line(2, f"x {whole.decode()}"), _line(3, other.decode())]
     assert marks_of(lines, wants) == {whole: [1], other: [2], b"device": [1]}
+
+
+FORMS = data.table("search/forms")["form"]
+
+
+@pytest.mark.parametrize("row", FORMS, ids=[row["literal"] for row in FORMS])
+def test_a_short_literal_is_searched_with_what_stands_around_it(row: dict[str, str]) -> None:
+    literal = row["literal"].encode()
+    wants = Wants([Anchor(literal)])
+    assert min(map(len, wants.heads.heads)) > len(literal)
+    example, counterexample = row["example"].encode(), row["counterexample"].encode()
+    assert literal in example and literal in counterexample
+    assert wants.engine.scan(example) and not wants.engine.scan(counterexample)
+    assert marks_of([_line(1, row["example"])], wants) == {literal: [0]}
+
+
+def test_a_form_belongs_to_a_literal_that_somebody_wants() -> None:
+    wanted = {anchor.literal for anchor in anchors_for(load_signatures([]))}
+    assert not [row["literal"] for row in FORMS if row["literal"].encode() not in wanted]
+
+
+def test_what_is_chosen_for_a_literal_stands_in_it() -> None:
+    rows = data.table("search/heads")["heads"]
+    wanted = {anchor.literal for anchor in anchors_for(load_signatures([]))}
+    assert len(rows) > 1_000
+    for literal, part in rows.items():
+        head = literal.encode()[:part] if isinstance(part, int) else part.encode()
+        assert head in literal.encode() and head != literal.encode()
+        assert len(head) >= SHORTEST or head in wanted
+
+
+def test_a_literal_that_shares_what_is_searched_keeps_its_own_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide, narrow = Anchor(b"bus fault: of all", 0, 9), Anchor(b"bus fault: ", 0, 1)
+    monkeypatch.setattr(heads, "chosen_heads", lambda: {wide.literal: narrow.literal})
+    assert Wants([wide, narrow]).heads.heads == [b"bus fault: "]
+    calm = "calm\n" * 20
+    assert len(_kept(f"{calm}bus fault: of one\n{calm}", wide, narrow)) == 2
+    assert len(_kept(f"{calm}bus fault: of all\n{calm}", wide, narrow)) == 10
 
 
 @pytest.mark.parametrize("kind", ["hyperscan", "ahocorasick", "find"])

@@ -16,6 +16,7 @@ import generate
 
 from forensics import knowledge, match, parse
 from forensics.ingest import Anchor, ReadOptions, from_text, read
+from forensics.ingest.wants import Wants
 
 ANCHORS: list[Anchor] = [*parse.anchors(), *knowledge.anchors(), *match.anchors(match.load_signatures())]
 
@@ -43,6 +44,13 @@ def test_a_rules_literal_is_no_prose(anchor: Anchor, healthy: bytes) -> None:
 @pytest.fixture(scope="module")
 def healthy() -> bytes:
     return _prompts(8_000)
+
+
+def test_few_literals_are_too_short_for_a_fast_search() -> None:
+    """hyperscan gives the literals of each length below eight bytes an eighth of its tables, however few they are."""
+    heads = Wants(ANCHORS).heads.heads
+    assert min(map(len, heads)) >= 5, "name what stands before or after it in signatures/search/forms.toml"
+    assert sum(len(head) < 7 for head in heads) <= 40
 
 
 def test_anchors_are_short_of_line_feeds() -> None:
