@@ -54,7 +54,8 @@ class LineMaker:
         self._quoted = _is_quoted(head)
         if self._quoted:
             head, later, drawn = ([_unquote(text) for text in texts] for texts in (head, later, drawn))
-        self._table = table_of(votes(head))
+        # the head may be what the job's script printed before the launcher that labels its lines was started
+        self._table = table_of(votes(head) | votes(later))
         framed = [text for text in (*head, *drawn, *later) if _is_framed(text)]
         self._learned = learn(self._table.peel(text).text for text in framed) if framed else None
 

@@ -88,9 +88,12 @@ def _named(
     if number is not None:
         home = _int(local_rank)  # "[default0]:[rank12]:": one process under both
         return Rank(f"rank {number}", number, (("local", home),) if home is not None else (), node, pid)
-    if (index := _int(task)) is not None:
+    index, home = _int(task), _int(local_rank)
+    if index is not None and home is not None:  # "3: [default1]:": a task that starts the ranks of its node
+        return Rank(f"task {index} local rank {home}", None, (("local", home), ("task", index)), node, pid)
+    if index is not None:
         return Rank(f"rank {index}", index, (("task", index),), node, pid)
-    if (index := _int(local_rank)) is not None:
+    if (index := home) is not None:
         return Rank(f"local rank {index}", None, (("local", index),), node, pid)
     return None
 
@@ -248,7 +251,8 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
     for rank in ranks:
         number = _number(dict(rank.axes), tp_size, replicas, nodes == {"1"})
         if number is not None:
-            numbered[rank] = _rank(rank.label, number, rank.axes, rank.node, rank.pid)
+            label = f"rank {number}" if rank.axis("task") is not None else rank.label
+            numbered[rank] = _rank(label, number, rank.axes, rank.node, rank.pid)
     return numbered
 
 

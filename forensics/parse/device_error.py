@@ -96,7 +96,7 @@ _LITERALS = (
 ANCHORS: tuple[Anchor, ...] = tuple(Anchor(text.encode(), 1, 6, "device_error") for text in _LITERALS)
 
 _NAME = Lazy(
-    r"\b(cudaError[A-Z]\w{2,60}|CUDA_ERROR_\w{2,60}|hipError[A-Z]\w{2,60}|(?:CUDNN|CUBLAS|CURAND|CUSPARSE|CUSOLVER)_STATUS_\w{2,60}|CUFFT_(?!SUCCESS)[A-Z]\w{2,40})"
+    r"\b(cudaError[A-Z]\w{2,60}|CUDA_ERROR_\w{2,60}|hipError[A-Z]\w{2,60}|(?:CUDNN|CUBLAS|CURAND|CUSPARSE|CUSOLVER)_STATUS_\w{2,60}|CUFFT_(?:INVALID|ALLOC|INTERNAL|EXEC|SETUP|UNALIGNED|INCOMPLETE|PARSE|NO_WORKSPACE|NOT|LICENSE|MISSING|NVRTC|NVJITLINK|NVSHMEM)\w{0,40})"
 )
 _FROM = Lazy(
     r"(?i)(?:GPUassert: |(?:CUDA|HIP)(?: runtime| driver)? (?:error|failure)|cudaError|CUDA_ERROR|hipError|CUDNN_|CUBLAS_|CUSPARSE_|CUSOLVER_|CURAND_|CUFFT_)"
@@ -111,6 +111,8 @@ _IS_HIP = Lazy(r"\bHIP (?:runtime )?(?:error|failure)|\bhip[A-Z]\w{2,60}\(")
 _CALLED = Lazy(r"\bfail(?:ed)? to call (?:hip|cu|cuda)[A-Z]\w{2,60}\(")
 #: a library's own tag, which its exceptions carry too: "[TM][ERROR] CUDA runtime error: …"
 _TAG = Lazy(r"\s{0,8}\[[A-Z]{2,8}\] ?\[(?:ERROR|FATAL)\] ?$")
+#: a variable of the environment, as `env` and `set -x` print it
+_VARIABLE = Lazy(r"\s{0,8}(?:\++ )?(?:export |declare -x )?[A-Za-z_]\w{2,100}=")
 _GGML = Lazy(r"(?:^|: )(?:CUDA|ROCm) error\s*$")
 _SUCCESS = ("cudaSuccess", "CUDA_SUCCESS", "STATUS_SUCCESS", "hipSuccess", "NCCL WARN", "NCCL INFO")
 
@@ -125,6 +127,7 @@ def parse(intake: Intake) -> list[Event]:
             " called after throwing" in text
             or _ELSEWHERE.search(text)
             or _GGML.search(text)
+            or _VARIABLE.match(text)
             or ("_STATUS_" not in text and "cudaError_t" in text)
         ):
             continue

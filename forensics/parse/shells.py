@@ -257,7 +257,7 @@ _TABLE = Table(
         Row(
             ": Error while finding module specification for ",
             EventKind.MESSAGE,
-            rf"^(?P<message>{_PYTHON}: Error while finding module specification for .{{1,600}})$",
+            rf"^(?P<message>{_PYTHON}: Error while finding module specification for '[^'\n]{{1,300}}' \((?P<type>\w{{1,60}}): .{{1,600}}\))$",
             level="ERROR",
         ),
         Row("Segmentation fault", _X, r"^\s*(?P<message>(?P<words>Segmentation fault))(?:: 11)?\s*$", fill=exit_of("shell")),

@@ -262,7 +262,7 @@ def _grid_of_marks(block: Strip, text: Text) -> None:
         if hidden:
             text.append(f"\n      … {hidden} more ranks", "dim")
             hidden = 0
-        text.append(("\n" if text else "") + f"{first:>5} ", "dim")
+        text.append(("\n" if text else "") + f"{'' if first is None else first:>5} ", "dim")
         if several:
             text.append(f"{row[0].mark} all of {len(row)}", ROLE_STYLE.get(row[0].role, ""))
             continue
@@ -273,8 +273,8 @@ def _grid_of_marks(block: Strip, text: Text) -> None:
         text.append(f"\n      … {hidden} more ranks", "dim")
 
 
-def _rows_of_marks(block: Strip) -> list[tuple[int, bool, tuple[Cell, ...]]]:
-    """Rows of 32 ranks: the first one's number, whether three or more rows alike throughout are one, the cells."""
+def _rows_of_marks(block: Strip) -> list[tuple[int | None, bool, tuple[Cell, ...]]]:
+    """Rows of 32 ranks: the first one's number if it has one, whether three or more rows alike throughout are one, the cells."""
     rows = [block.cells[start : start + 32] for start in range(0, len(block.cells), 32)]
     found, place = [], 0
     while place < len(rows):
@@ -282,7 +282,8 @@ def _rows_of_marks(block: Strip) -> list[tuple[int, bool, tuple[Cell, ...]]]:
         marks = {cell.mark for cell in row}
         while len(marks) == 1 and last + 1 < len(rows) and {cell.mark for cell in rows[last + 1]} == marks:
             last += 1
-        first = row[0].number if row[0].number is not None else place * 32
+        numbered = any(cell.number is not None for cell in block.cells)
+        first = row[0].number if row[0].number is not None or numbered else place * 32
         last = last if last > place + 1 else place
         found.append((first, last > place, tuple(cell for one in rows[place : last + 1] for cell in one)))
         place = last + 1

@@ -5,6 +5,9 @@
 "local rank 3" of the one agent of a log in which rank 0 speaks (the first node, however many there are)  -> rank 3
 "local rank 3" of the one agent of a log in which ranks 9 and 12 speak, 8 to a node     -> rank 11
 
+"rank 3" of srun's label "3: " where torchrun starts several ranks in a task             -> task 3
+"task 3 local rank 1" where task 3's agent, or those of tasks 2 and 5, tell their ranks' numbers, 4 in each  -> rank 13
+
 A local rank is unique on its node only: where two nodes are in sight, or nothing says which one it is, it stays what it is.
 """
 
@@ -24,20 +27,31 @@ _SEVERAL = pattern_of(
     r"--n(?:um[-_]?)?nodes|--nnodes|--num_machines|--rdzv|--node_rank|--machine_rank|\bsrun\b|--hostfile"
 )
 
+#: who speaks under srun's label of a task
+_UNDER = pattern_of(r"rank (\d{1,6})$")
+_MOST_TASKS = 4096
+
 
 def join_local(
     events: Sequence[Event], activity: Sequence[RankActivity], facts: Facts
 ) -> tuple[list[Event], tuple[RankActivity, ...]]:
     """Events and activity with global ranks in the place of the local ones that are known to be the same."""
     ranks = [r for r in (*(e.rank for e in events), *(a.rank for a in activity)) if r is not None]
-    if not any(_is_local(rank) for rank in ranks):
+    nodes = _tasks_are_nodes(events, ranks)
+    if not nodes and not any(_is_local(rank) for rank in ranks):
         return list(events), tuple(activity)
     known = _told(ranks)
+    homes = _of_tasks(events)
+    several = len({rank.axis("task") for rank in ranks if rank.axis("task") is not None}) > 1
     alone = _one_node(ranks, facts)
     bases = {} if alone else _bases(events, activity, facts)
 
     def joined(rank: Rank | None, source: int) -> Rank | None:
-        if rank is None or not _is_local(rank):
+        if rank is not None and nodes and _is_task(rank):
+            return Rank(f"task {rank.number}", None, rank.axes, rank.node, rank.pid)
+        if rank is not None and (home := _at_home(rank, homes)) is not None:
+            return home
+        if rank is None or not _is_local(rank) or (several and rank.axis("task") is not None):
             return rank
         local = rank.axis("local")
         home = known.get((rank.node, local)) or known.get((None, local))
@@ -48,9 +62,50 @@ def join_local(
             return Rank(f"rank {base + local}", base + local, rank.axes, rank.node, rank.pid)
         return rank
 
-    own = [replace(e, rank=joined(e.rank, e.span.source)) if e.rank is not None and _is_local(e.rank) else e for e in events]
-    acts = [replace(a, rank=joined(a.rank, a.source)) if _is_local(a.rank) else a for a in activity]
+    def touched(rank: Rank | None) -> bool:
+        return rank is not None and (_is_local(rank) or (nodes and _is_task(rank)))
+
+    own = [replace(e, rank=joined(e.rank, e.span.source)) if touched(e.rank) else e for e in events]
+    acts = [replace(a, rank=joined(a.rank, a.source)) if touched(a.rank) else a for a in activity]
     return own, tuple(acts)
+
+
+def _of_tasks(events: Sequence[Event]) -> dict[int, int]:
+    """Task -> the global rank of its local rank 0, as the summaries of torchrun's agents say under srun's labels; where two or more
+    of them agree on how many ranks a task has, for every task."""
+    bases: dict[int, int] = {}
+    for event in events:
+        rank, under = event.rank, _UNDER.match(event.stream)
+        local = rank.axis("local") if rank is not None else None
+        if event.parser == "torchelastic" and rank is not None and rank.number is not None and local is not None and under:
+            bases.setdefault(int(under[1]), rank.number - local)
+    sizes = {base / task for task, base in bases.items() if task}
+    if len(bases) < 2 or len(sizes) != 1 or bases.get(0, 0) != 0:
+        return bases
+    size = sizes.pop()
+    return {task: int(task * size) for task in range(_MOST_TASKS)} if size >= 1 and size == int(size) else bases
+
+
+def _at_home(rank: Rank, homes: dict[int, int]) -> Rank | None:
+    """A task's local rank under its global number, where the task's first one is known."""
+    task, local = rank.axis("task"), rank.axis("local")
+    if not _is_local(rank) or task is None or local is None or task not in homes:
+        return None
+    number = homes[task] + local
+    return Rank(f"rank {number}", number, rank.axes, rank.node, rank.pid)
+
+
+def _is_task(rank: Rank) -> bool:
+    """True for a rank of which only the label of its task is known."""
+    return rank.number is not None and rank.axes == (("task", rank.number),)
+
+
+def _tasks_are_nodes(events: Sequence[Event], ranks: Sequence[Rank]) -> bool:
+    """True where a task is one of torchrun's agents that started several ranks: srun's labels then number the agents."""
+    tasks = [rank.number for rank in ranks if _is_task(rank)]
+    if not tasks or not any(e.parser == "torchelastic" and e.rank is not None and _is_task(e.rank) for e in events):
+        return False
+    return any((rank.axis("local") or 0) > 0 for rank in ranks)
 
 
 def _is_local(rank: Rank) -> bool:

@@ -19,7 +19,7 @@ from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting, signal_of
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
-_SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b")
+_SAYS = Pattern(r"(?<!LoRA )(?<!lora )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b|/task:(\d{1,6}) (?:has been set to ERROR|heartbeat timeout)")
 #: a rank within a process group is not the job's
 _IN_GROUP = pattern_of(r"\[PG [^\]\n]{1,200}\]")
 #: how torch.multiprocessing.spawn names the process that it saw end
@@ -92,8 +92,16 @@ def strip(
         others = "silent" if words else "unobserved"
     rows = [RankRow(rank, words.get(key, others), acts.get(key)) for key, rank in seen.items()]
     rows = _without_nameless(_one_each(rows))
-    rows.sort(key=lambda row: (row.rank.number is None, row.rank.number or 0, row.rank.label))
+    rows = _without_agents(rows)
+    rows.sort(key=lambda row: (row.rank.number is None, row.rank.number or 0, row.rank.axis("task") or 0, row.rank.label))
     return tuple(rows)
+
+
+def _without_agents(rows: list[RankRow]) -> list[RankRow]:
+    """A task's launcher is no rank beside the ranks that it started."""
+    homes = {row.rank.axis("task") for row in rows if row.rank.axis("local") is not None}
+    blamed = ("initiating", "missing", "waiting")
+    return [r for r in rows if len(r.rank.axes) != 1 or r.rank.axis("task") not in homes - {None} or r.outcome in blamed]
 
 
 def _without_nameless(rows: list[RankRow]) -> list[RankRow]:
@@ -164,7 +172,8 @@ def whose(
     told = {e.rank.number: e.rank for e in first.events if e.rank is not None and e.rank.number is not None}
     if own is None and len(told) == 1:  # the line above its report, say: "Failed to initialize executor on rank 2: …"
         return next(iter(told.values()))
-    said = {int(n) for text in (first.root_message, first.message) for n in _SAYS.findall(_IN_GROUP.sub("", text[:2_000]))}
+    words = (_IN_GROUP.sub("", text[:2_000]) for text in (first.root_message, first.message))
+    said = {int(n) for text in words for found in _SAYS.findall(text) for n in found if n}
     if len(said) == 1:
         number = said.pop()
         return Rank(f"rank {number}", number)

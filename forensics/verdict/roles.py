@@ -123,7 +123,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes, early: Sequence[Group]) -
     if cut and len(cut) < len(ordered) and all(g in cut or _is_ignored(g.first) for g in ordered):
         return cut[0], False  # what a destructor met is no cause beside a traceback whose end was cut off
     free = [g for g in ordered if g.first.role is None and g not in early]
-    certain = [g for g in free if g.first.weight >= 3 or g.first.typed]
+    certain = [g for g in free if g.first.weight >= 3 or g.first.typed or g.first.refused]
     if certain and not _outlived(certain, ordered, quotes):
         return _named(_first_fatal(certain, quotes), ordered), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
@@ -285,8 +285,15 @@ def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:
         following = next((g for g in certain[place + 1 :] if g.first.span.source == first.span.source), None)
         later = aftermath(quotes, first.span, first.stream, following.first.span if following else None, steady=True)
         if not (later.working >= 2 or later.calm >= 3 or caught(first, quotes)):
-            return group
-    return certain[-1]
+            return _first_alike(certain, place)
+    return _first_alike(certain, len(certain) - 1)
+
+
+def _first_alike(certain: Sequence[Group], place: int) -> Group:
+    """The group there, or the one before it that failed alike: other ranks' same failure, of which the log holds other frames."""
+    while place and _alike(certain[place - 1].first, certain[place].first):
+        place -= 1
+    return certain[place]
 
 
 def _another_attempt(first: Sighting, following: Sighting, quotes: Quotes) -> bool:
@@ -298,12 +305,23 @@ def _another_attempt(first: Sighting, following: Sighting, quotes: Quotes) -> bo
         if first.span.source != following.span.source:
             return False
         between = Span(first.span.source, first.span.last_line + 1, max(first.span.last_line + 1, following.span.first_line - 1))
-        if came_up(quotes.lines(between, _MOST_LINES)) is None:
+        alive = came_up(quotes.lines(between, _MOST_LINES)) is not None
+        if not alive and not _before_all_ranks(first, following.rank, following.span.first_line, quotes):
             return False
     tops = [s.chain[-1].frames[0] if s.chain and s.chain[-1].frames else None for s in (first, following)]
     if any(top is None or top.function not in ("<module>", "_run_module_as_main") for top in tops):
         return False
     return tops[0].file != tops[1].file  # type: ignore[union-attr]
+
+
+def _before_all_ranks(first: Sighting, rank: Rank, before: int, quotes: Quotes) -> bool:
+    """True where no line above names a rank, and that rank's process spoke between the two: a step of the job's script, whose lines no
+    launcher labels, had failed before the job was started."""
+    above = quotes.lines(Span(first.span.source, 0, first.span.last_line))
+    if any(line.rank is not None for line in above[-_MOST_LINES:]):
+        return False
+    below = quotes.after(first.span)[:_MOST_LINES]
+    return any(line.rank is not None and line.rank.key == rank.key and line.number < before for line in below)
 
 
 def _role(group: Group, primary: Group, start: tuple[int, float, int, int], order: Order) -> tuple[CausalRole, str]:

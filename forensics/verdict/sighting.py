@@ -44,6 +44,10 @@ _LAST_ERROR = Pattern(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTIL
 #: headings that only say that a traceback follows
 _GENERIC = pattern_of(r"exception|traceback|^\W*$", re.IGNORECASE)
 _EXCEPTION = Pattern(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
+#: argparse's, with its program's name
+_USAGE = pattern_of(
+    r"[\w./-]{1,200}\.py: error: (?:argument \S|one of the arguments |the following arguments |unrecognized arguments|ambiguous option)"
+)
 #: how far apart two tellings of one crash can stand, in lines
 _NEAR = 4_000
 #: how a line of another writer begins
@@ -128,6 +132,11 @@ class Sighting:
     def typed(self) -> bool:
         """True for an exception that was printed without its traceback."""
         return self.kind == "message" and self.type is not None and _EXCEPTION.search(self.type) is not None
+
+    @property
+    def refused(self) -> bool:
+        """True for the last words of a program that leaves because of its arguments (argparse: exit status 2)."""
+        return self.kind == "message" and self.type is None and _USAGE.match(self.message) is not None
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -185,6 +185,12 @@ def link_of(text: str) -> str | None:
     return LINKS.get(body)
 
 
+#: what several processes wrote over each other: `ValueErrorValueError: : no such axis`, names, colons and one message
+_DOUBLED = pattern_of(
+    r"(?P<type>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Interrupt))(?P=type){1,15}(?:: ?){1,16}(?P<message>[^:\s].*)$", re.DOTALL
+)
+
+
 def raised(text: str, awaited: str | None = None) -> tuple[str, str] | None:
     """(type, message) of an exception line, or None. awaited: the name that the code line above raises, if it shows one."""
     found = RAISED.match(text)
@@ -193,6 +199,8 @@ def raised(text: str, awaited: str | None = None) -> tuple[str, str] | None:
     name = found["type"] + (found["inner"] or "")
     if found["type"] in NOT_A_TYPE:
         return None
+    if (doubled := _DOUBLED.match(text)) is not None:
+        return doubled["type"], doubled["message"]
     last = found["type"].rsplit(".", 1)[-1]
     if not found["colon"]:
         fits = bool(EXCEPTION_NAME.search(last)) or last == awaited
