@@ -30,7 +30,7 @@ _LAST_BODIES, _LAST_LINES, _LAST_SIZE = 64, 1024, 16 * 1024
 class Fold:
     """counts: template -> hits; kept: template -> (times kept, line of the latest); last: template -> latest copy not kept."""
 
-    __slots__ = ("_bodies", "_pieces_counts", "_pieces_last", "_variants", "counts", "kept", "last")
+    __slots__ = ("_bodies", "_pieces_counts", "_pieces_last", "_variants", "_young", "counts", "kept", "last")
 
     def __init__(self) -> None:
         self.counts: dict[int, int] = {}
@@ -38,6 +38,7 @@ class Fold:
         self.last: dict[int, tuple[int, bytes]] = {}
         self._variants: dict[int, tuple[set[bytes], set[bytes]]] = {}
         self._bodies: set[int] = set()  # hashes of the lines of kept blocks
+        self._young: set[int] = set()  # of frames that were seen a few times
         self._pieces_counts: dict[int, int] = {}
         self._pieces_last: dict[int, tuple[int, bytes]] = {}
 
@@ -63,9 +64,19 @@ class Fold:
                 is_new = True
         return is_new
 
-    def knows(self, body: bytes) -> bool:
-        """Every line of it was kept before, numbers and addresses aside."""
-        return self._bodies.issuperset(map(hash, body.translate(None, _HEX).split(b"\n")))
+    def compare(self, body: bytes) -> tuple[bool, bool]:
+        """Whether every line of it was kept before, numbers and addresses aside; whether, too, each frame in it was seen often."""
+        lines = [*map(hash, body.translate(None, _HEX).split(b"\n"))]
+        known = self._bodies.issuperset(lines)
+        return known, known and self._young.isdisjoint(lines)
+
+    def age(self, frame: bytes, times: int) -> None:
+        """A stack's frame, a whole line, was seen for the time `times`: of the first copies none may be passed over, stacks whose lines
+        are woven differ in nothing but their order."""
+        if times > COPIES:
+            self._young.discard(hash(frame.translate(None, _HEX)))
+        elif len(self._young) < MOST_TEMPLATES:
+            self._young.add(hash(frame.translate(None, _HEX)))
 
     def learn(self, body: bytes) -> None:
         """These lines are kept."""

@@ -65,7 +65,7 @@ def forms_of() -> dict[bytes, list[bytes]]:
     for row in data.table("search/forms")["form"]:
         literal = row["literal"]
         around = [f"{byte}{literal}" for byte in row.get("before", "")] + [f"{literal}{byte}" for byte in row.get("after", "")]
-        found[literal.encode()] = [one.encode() for one in around]
+        found[literal.encode()] = [one.encode() for one in (*around, *row.get("instead", ()))]
     return found
 
 

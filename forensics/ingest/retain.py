@@ -90,13 +90,14 @@ class Retainer:
         rfind, find = buf.rfind, buf.find
         place = Place(buf, base, line)
         known_until, known_line = base, line  # what lies before it was compared, and is known
+        worn_from = worn_until = base  # between them each frame was seen often
         dropped: dict[int, tuple[int, int, int]] = {}
         heads, head_end = 0, base
         stop = base - 1
         for index, (end, which) in enumerate(hits):
             position = base + end
-            if position <= stop or (is_frame[which] and position < known_until - _SAFE):
-                continue  # one more literal in the same line, or a frame of a stack that was seen before
+            if position <= stop or (is_frame[which] and worn_from <= position < worn_until - _SAFE):
+                continue  # one more literal in the same line, or a frame of a stack that was seen often
             start = rfind(b"\n", stop if stop > base else base, position) + 1 or base
             stop = find(b"\n", position, cut)
             if stop < 0:
@@ -126,6 +127,8 @@ class Retainer:
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
+            if after >= BLOCK_LINES and seen <= COPIES + 1 and b'", line ' in text:
+                fold.age(bytes(buf[start:stop]), seen)
             if after >= BLOCK_LINES and sought.is_block[which]:
                 near = heads and start - head_end < COMPARED * _NEXT_HEAD and buf.count(b"\n", head_end, start) <= _NEXT_HEAD
                 heads, head_end = heads + 1 if near else 1, stop
@@ -161,10 +164,13 @@ class Retainer:
                 if is_known:
                     body_end = buf.rfind(b"\n", fresh + 1, min(fresh + ahead, cut)) + 1
                     lines = line_feeds(buf, fresh + 1, body_end) if body_end else 0
-                    if lines >= wanted and fold.knows(bytes(buf[body_at:body_end])):
+                    known, worn = fold.compare(bytes(buf[body_at:body_end])) if lines >= wanted else (False, False)
+                    if known:
                         dropped[template] = (start, stop, after)
                         known_line = (number + 1 if fresh == stop else known_line) + lines
                         known_until, ahead = body_end, min(ahead * 2, _AHEAD[1])
+                        if worn:
+                            worn_from, worn_until = worn_from if worn_until == body_at else body_at, body_end
                         continue
                     ahead = _AHEAD[0]
                 body_end = behind_lines(buf, fresh, cut, wanted)
@@ -176,7 +182,7 @@ class Retainer:
                     is_known = is_known and not self._is_piece
                     body_end = cut
                 body = bytes(buf[body_at:body_end])
-                if is_known and fold.knows(body):
+                if is_known and fold.compare(body)[0]:
                     dropped[template] = (start, stop, after)
                     if body_end > known_until:
                         known_until, known_line = body_end, number + after + 1

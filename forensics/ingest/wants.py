@@ -29,7 +29,7 @@ Meaning = Sequence[tuple[tuple[bytes, bool], ...]]
 class Heads:
     """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds.
 
-    literals: per head those it stands for, shortest first, each with the lines wanted before and after it; rests: per head what
+    literals: per head those it stands for, the most telling one last, each with the lines wanted before and after it; rests: per head what
     stands behind it in them, longest first; longest_rest: bytes of the longest; windows: per head the most lines kept before and
     after; most_*: of any; is_frame: the head stands in each frame of a stack; is_block: it may begin one.
     """
@@ -39,7 +39,10 @@ class Heads:
     def __init__(self, wanted: dict[bytes, tuple[int, int]]) -> None:
         found = searched_for(wanted)
         self.heads = sorted(found)
-        self.literals = [[(literal, *wanted[literal]) for literal in sorted(found[head], key=len)] for head in self.heads]
+        self.literals = [
+            [(literal, *wanted[literal]) for literal in sorted(found[head], key=lambda one: (wanted[one][1] >= BLOCK_LINES, len(one)))]
+            for head in self.heads
+        ]
         self.rests = [_behind(head, found[head]) for head in self.heads]
         self.longest_rest = max((len(rests[0]) for rests in self.rests if rests), default=0)
         self.windows = [

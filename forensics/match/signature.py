@@ -69,8 +69,10 @@ class Signature(NamedTuple):
 
     @property
     def anchor_literals(self) -> tuple[str, ...]:
-        """What the scan looks for: one literal that must be there, or all of those of which one must; and what must be near."""
-        return (*anchors_of(self.literals, self.any_literals), *self.rest.get("nearby", ()))
+        """What the scan looks for: one literal that must be there, or all of those of which one must; and what must be near. A stack
+        is kept whatever a signature asks of its frames."""
+        found = () if self.rest.get("frame") else anchors_of(self.literals, self.any_literals)
+        return (*found, *self.rest.get("nearby", ()))
 
 
 @lru_cache(maxsize=8192)
