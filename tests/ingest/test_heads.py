@@ -138,3 +138,23 @@ def test_what_follows_a_literal_tells_copies_apart_not_what_follows_its_head() -
         for differs in (True, False)
     ]
     assert counted[0] == counted[1] + 3
+
+
+def test_frames_of_woven_stacks_are_kept_where_each_of_them_was_seen_before() -> None:
+    """What repeats is passed over as far as its frames were seen often; a second rank's stack between a known one's lines is new."""
+
+    def stack(name: str, frames: int = 6) -> list[str]:
+        return [f'  File "/opt/lib/python3.11/{name}_{chr(97 + n)}.py", line 7, in {name}_{chr(97 + n)}' for n in range(frames)]
+
+    def crash(frames: list[str]) -> list[str]:
+        return ["Traceback (most recent call last):", *frames, "RuntimeError: boom", "calm"]
+
+    first, second = stack("north"), stack("south")
+    woven = [frame for both in zip(first, second, strict=True) for frame in both]
+    lines = [*crash(first) * 40, *crash(second), *crash(first) * 40, *crash(woven), *crash(first) * 400]
+    start = 81 * 9
+    assert lines[start + 1 : start + 13] == woven
+    frame = Anchor(b'", line ', 2, 80)
+    kept = {line.number for line in read(["\n".join(lines).encode()], (TRACE, frame, Anchor(b"/python3.")), ENDS).lines}
+    assert {start + 1 + n + 1 for n in range(12)} <= kept
+    assert len(kept) < len(lines) / 3
