@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from forensics.errors import ForensicsError, UsageError
@@ -30,6 +31,23 @@ T = TypeVar("T")
 STAGE_SECONDS = 120.0
 #: times of logs without a year lie below (1970 to 1972)
 _YEARS = 3 * 366 * 86_400
+#: a crash of which nothing is kept
+_REHEARSED = """\
+[2026-11-29 20:15:01] server_args=ServerArgs(model_path='m', tp_size=2, moe_runner_backend='auto', attention_backend='triton')
+[2026-11-29 20:15:03 TP0] Init torch distributed begin.
+[2026-11-29 20:15:09 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=22.10 GB
+[2026-11-29 20:15:20 TP1] Scheduler hit an exception: Traceback (most recent call last):
+  File "/opt/venv/lib/python3.12/site-packages/sglang/srt/managers/scheduler.py", line 3011, in run_scheduler_process
+    scheduler.event_loop_overlap()
+  File "/opt/venv/lib/python3.12/site-packages/sglang/srt/models/deepseek_v2.py", line 612, in forward
+    return self.experts(hidden_states, topk_output)
+RuntimeError: CUDA error: an illegal memory access was encountered
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+
+[rank0]:[E1129 20:25:20.000001 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=71, \
+OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.
+[2026-11-29 20:25:21] Child process 4711 exited with code -9
+"""
 
 
 class OutOfTime(Exception):
@@ -59,7 +77,7 @@ def analyze(
     notes: list[Note] = []
     known: list[Any] = _stage("match", notes, [], lambda: _signatures(signatures))
     wanted = _anchors(known, notes)
-    intake = _stage("ingest", notes, Intake(), lambda: _read(inputs, wanted, read_options, on_progress), limited=False)
+    intake = _stage("ingest", notes, Intake(), lambda: _read(inputs, wanted, known, read_options, on_progress), limited=False)
     intake = _narrow(intake, rank, since, until)
     return _judged(intake, notes, known, gpu, incident)
 
@@ -159,13 +177,19 @@ def _anchors(known: Sequence[Any], notes: list[Note]) -> list[Anchor]:
 
 
 def _read(
-    inputs: Sequence[Any], anchors: list[Anchor], options: Any, on_progress: Callable[..., None] | None
+    inputs: Sequence[Any], anchors: list[Anchor], known: Sequence[Any], options: Any, on_progress: Callable[..., None] | None
 ) -> Intake:
-    from forensics.ingest import read
+    from forensics.ingest import from_text, read
     from forensics.ingest.options import DEFAULT
     from forensics.model.record import replace
 
-    options = options or DEFAULT
+    def meanwhile() -> None:
+        """Half of what a small log costs is the loading of modules and tables: it is done while other processes still read. What goes
+        wrong in it goes wrong again, and is told, where it counts."""
+        with suppress(Exception):
+            analyze_intake(from_text(_REHEARSED, anchors=anchors), signatures=known)
+
+    options = replace(options or DEFAULT, meanwhile=meanwhile)
     return read(inputs, anchors, replace(options, on_progress=on_progress) if on_progress is not None else options)
 
 

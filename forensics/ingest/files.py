@@ -66,7 +66,7 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
         return lambda: pack(_fill(assembly.apart(), part, wants, alone, shares, None))
 
     jobs = [lambda: _fill(assembly, parts[0], wants, alone, shares, report), *map(apart, parts[1:])]
-    for parcel in in_processes(jobs)[1:]:
+    for parcel in in_processes(jobs, options.meanwhile)[1:]:
         unpack(parcel, assembly)
 
 

@@ -19,7 +19,8 @@ class ReadOptions:
     budget: bytes of marked regions kept per source; line_cap: a longer line is cut; archive_members, archive_bytes: limits
     of one archive; processes: 0 = as many as pay off; engine: "auto", "hyperscan", "ahocorasick" or "find".
     on_progress: called now and then with (bytes done of all inputs, bytes in all or None); on_news: called with marked lines of
-    standard input as they come in, of lines that are alike with the first.
+    standard input as they come in, of lines that are alike with the first; meanwhile: called once where this process waits for others
+    that still read, which is arranged to happen.
     """
 
     whole_below: int = 128 * 1024
@@ -32,6 +33,7 @@ class ReadOptions:
     engine: str = "auto"
     on_progress: Callable[[int, int | None], None] | None = None
     on_news: Callable[[list[LogLine]], None] | None = None
+    meanwhile: Callable[[], None] | None = None
 
 
 DEFAULT = ReadOptions()

@@ -24,6 +24,8 @@ from forensics.ingest.wants import Wants
 #: less than this a process is not worth its start
 PIECE = 48 * 1024 * 1024
 _MOST_PROCESSES = 8
+#: bytes that are read while the first process does something else
+_MEANWHILE = 100 * 1024 * 1024
 #: a line feed is searched this far; a longer line is not cut
 _SEARCH = 32 * 1024 * 1024
 
@@ -44,13 +46,15 @@ def _has_threads() -> bool:
     return threading is not None and threading.active_count() > 1
 
 
-def in_processes(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Results of all jobs, in order: the first is done here, the others in forked children. A result is what marshal takes;
-    a child's job that failed is done again here."""
+def in_processes(jobs: Sequence[Callable[[], Any]], meanwhile: Callable[[], None] | None = None) -> list[Any]:
+    """Results of all jobs, in order: the first is done here, then `meanwhile`, the others in forked children. A result is what marshal
+    takes; a child's job that failed is done again here."""
     children = [_start(job) for job in jobs[1:]]
     results = []
     try:
         results.append(jobs[0]())
+        if meanwhile is not None:
+            meanwhile()
     finally:
         for job, (pid, pipe) in zip(jobs[1:], children, strict=True):
             with os.fdopen(pipe, "rb") as reader:
@@ -80,12 +84,15 @@ def _start(job: Callable[[], Any]) -> tuple[int, int]:
     raise AssertionError("not reached")
 
 
-def cuts(path: str, size: int, pieces: int) -> list[int]:
-    """Offsets from 0 to `size`, each behind a line feed; fewer pieces where lines are too long."""
+def cuts(path: str, size: int, pieces: int, less: int = 0) -> list[int]:
+    """Offsets from 0 to `size`, each behind a line feed; fewer pieces where lines are too long. less: bytes by which the first is
+    smaller than others, as far as that is a quarter of it."""
     found = [0]
+    first = size // pieces
+    first -= min(less, first // 4)
     with open(path, "rb", buffering=0) as file:
-        for index in range(1, pieces):
-            at = max(size * index // pieces, found[-1])
+        for index in range(pieces - 1):
+            at = max(first + (size - first) * index // (pieces - 1), found[-1])
             end = at + _SEARCH
             while at < min(end, size):
                 block = os.pread(file.fileno(), 1 << 18, at)
@@ -113,7 +120,7 @@ def scan_file(
     count = processes_for(options, size)
     if count < 2:
         return None
-    edges = cuts(path, size, count)
+    edges = cuts(path, size, count, _MEANWHILE if options.meanwhile is not None else 0)
     count = len(edges) - 1
     if count < 2:
         return None
@@ -127,7 +134,7 @@ def scan_file(
             (lambda done: progress(done * count)) if progress is not None and index == 0 else None,
         )  # fmt: skip
 
-    return _together(in_processes([job(index) for index in range(count)]), wants, options, budget, edge_lines)
+    return _together(in_processes([job(index) for index in range(count)], options.meanwhile), wants, options, budget, edge_lines)
 
 
 def _piece(

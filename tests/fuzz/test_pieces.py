@@ -49,7 +49,7 @@ def test_pieces_say_what_the_whole_says(seed: int, tmp_path: Path, monkeypatch: 
     """One file by one process and by three: the same story. (Which calm lines are sampled between the marked ones may differ.)"""
     shared: list[int] = []
     together = pieces.in_processes
-    monkeypatch.setattr(pieces, "in_processes", lambda jobs: shared.append(len(jobs)) or together(jobs))
+    monkeypatch.setattr(pieces, "in_processes", lambda jobs, meanwhile: shared.append(len(jobs)) or together(jobs, meanwhile))
     monkeypatch.setattr(files, "BIG", 0)
     chance = Random(seed)
     path = tmp_path / "a.log"

@@ -187,3 +187,18 @@ def test_a_woven_crash_of_many_ranks_is_kept_whole(ranks: int) -> None:
     kept = {line.number for line in intake.lines}
     assert kept >= set(range(4_001, 4_001 + 6 * ranks))
     assert len(kept) < 6 * ranks + 100 * ranks + 500
+
+
+def test_the_process_that_waits_reads_less_and_has_something_else_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from forensics.ingest.pieces import cuts
+
+    path = tmp_path / "a.log"
+    path.write_bytes(b"calm line\n" * 100_000)
+    edges = cuts(str(path), 1_000_000, 3, less=60_000)
+    assert edges[0] == 0 and edges[-1] == 1_000_000 and all(edge % 10 == 0 for edge in edges)
+    assert edges[1] == pytest.approx(273_330, abs=20) and edges[2] - edges[1] == pytest.approx(363_330, abs=20)
+    monkeypatch.setattr(files_module, "BIG", 0)
+    called: list[int] = []
+    options = ReadOptions(whole_below=0, processes=2, meanwhile=lambda: called.append(1))
+    assert read([str(path)], [Anchor(b"needle")], options).sources[0].lines == 100_000
+    assert called == [1]
