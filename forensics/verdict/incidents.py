@@ -39,6 +39,8 @@ _TOLD = frozenset((EventKind.PROCESS_EXIT, EventKind.LAUNCHER))
 _PID = pattern_of(r" ?\bpid=\d+")
 #: processes of which an engine has one of each name
 _ONE_OF_ITS_NAME = pattern_of(r"(?:^|/)(?:API|Api)Server(?:_\d+)?$|(?:^|/)EngineCore(?:_DP)?(?:_?\d+)?$|\b[TPDE]P\d")
+#: a shell's prompt before a command that somebody typed
+_TYPED = Pattern(r"^\s*(?:\([\w.\-]{1,40}\) )?(?:\[?[\w.\-]{1,40}@[\w.\-]{1,80}[: ][^$#@\n]{0,160})?[$#]")
 
 
 @draft
@@ -63,7 +65,7 @@ def _begins() -> Pattern[str]:
 
 def begun(line: LogLine) -> bool:
     """True for a line that a process of the job prints when it begins; a command that somebody typed is none."""
-    return line.text.lstrip()[:1] not in ("$", "#") and _begins().search(line.text[:400]) is not None
+    return _begins().search(line.text[:400]) is not None and _TYPED.search(line.text[:400]) is None
 
 
 def came_up(lines: Sequence[LogLine]) -> Span | None:

@@ -246,9 +246,12 @@ def _in_a_crowd(end: Event, ended: Sequence[Event]) -> bool:
 def _first_observed(first: Sighting, events: Sequence[Event]) -> Rank | None:
     """The rank whose end torch's agent saw first, where all that was printed is one failure, by processes that do not name themselves."""
     told = [e.rank for e in events if e.fields.get("first_observed") and e.rank is not None and e.rank.number is not None and _failed(e)]
-    if len(told) != 1 or first.kind != "python":
-        return None
     own = [e for e in events if e.kind in _OWN_FAILURES and not (e.type or "").endswith("ChildFailedError")]
+    # of tracebacks that several processes wrote into each other the last line may be all that can be read
+    if len(told) != 1 or not (first.kind == "python" or (first.kind == "message" and first.typed and not own)):
+        return None
+    if not own:
+        return told[0]
     said = {(e.type, e.message.partition("\n")[0][:60]) for e in own}
     return told[0] if len(said) == 1 else None
 
@@ -265,13 +268,17 @@ def _first_task(first: Sighting, events: Sequence[Event]) -> Rank | None:
 
 
 def tasks_alike(group: Group, events: Sequence[Event]) -> tuple[Rank, ...]:
-    """The tasks that srun saw end in the same way, where as many alike failures were printed that name no process: theirs."""
+    """The processes that a launcher saw end in the same way, srun its tasks and torch's agent its workers, where as many alike
+    failures were printed that name no process: theirs."""
+    if group.first.kind not in ("python", "native") or len(group.members) < 2 or any(m.rank is not None for m in group.members):
+        return ()
     source = group.first.span.source
-    ends = [e for e in events if e.kind is EventKind.PROCESS_EXIT and e.parser == "slurm" and e.span.source == source]
-    found = {e.rank.key: e.rank for e in ends if e.rank is not None and e.rank.number is not None and _failed(e)}
-    nameless = group.first.kind in ("python", "native") and all(m.rank is None for m in group.members)
-    alike = nameless and len(found) == len(group.members) > 1 and len({e.type for e in ends}) == 1
-    return tuple(found.values()) if alike else ()
+    for parser in ("slurm", "torchelastic"):
+        ends = [e for e in events if e.kind is EventKind.PROCESS_EXIT and e.parser == parser and e.span.source == source]
+        found = {e.rank.key: e.rank for e in ends if e.rank is not None and e.rank.number is not None and _failed(e)}
+        if len(found) == len(group.members) and len({e.type for e in ends}) == 1:
+            return tuple(found.values())
+    return ()
 
 
 def _from_outside(first: Sighting) -> bool:

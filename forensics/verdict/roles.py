@@ -170,7 +170,9 @@ def _primary(ordered: Sequence[Group], quotes: Quotes, early: Sequence[Group]) -
     # A step is cancelled because of the task that had ended badly before.
     behind_exit = conditional and _CANCELLED.search(conditional[0].first.message[:300])
     failed = [g for g in exits if behind_exit and ordered.index(g) < ordered.index(conditional[0])]
-    told = (hung, cancelled, deadly, cascades, printed, own, warned, ended, vanished, gone, seen_dead, failed, conditional, torn)
+    # A signal that torch's agent was sent says why the tracebacks end that the log cuts off.
+    signalled = [g for g in exits if torn and g.first.events[0].fields.get("what") == "death_signal"]
+    told = (hung, cancelled, deadly, cascades, printed, own, warned, ended, vanished, gone, seen_dead, failed, conditional, signalled, torn)
     classes = (hard, wrapped, aborted if deadly else [], *told)
     for choice in classes:
         if choice:

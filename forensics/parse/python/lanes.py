@@ -73,8 +73,12 @@ class Lane:
     items: list[Item] = field(default_factory=list)
 
 
+#: what `cat -n` and its like put before a line: no two lines have the same
+_NUMBERED = pattern_of(r"^ {0,7}\d{1,7}(?:\t|  )")
+
+
 def prefix_of(line: LogLine) -> str:
-    """The part of the line before its text, times as "#", ends trimmed."""
+    """The part of the line before its text, times as "#", ends trimmed, without the number that a pager gave the line."""
     raw, text = line.raw, line.text
     if len(raw) == len(text):
         return ""
@@ -82,7 +86,8 @@ def prefix_of(line: LogLine) -> str:
     if body and not raw.rstrip().endswith(body):
         return f"{line.stream}|{line.origin or ''}|{line.level or ''}"
     head = raw[: raw.rindex(text)] if text and text in raw else raw[: len(raw) - len(text)]
-    return " ".join(_TIMES.sub("#", head[:400]).split()).removeprefix("**")  # of a line that its poster set in bold
+    head = _NUMBERED.sub("", head[:400], 1)
+    return " ".join(_TIMES.sub("#", head).split()).removeprefix("**")  # of a line that its poster set in bold
 
 
 _CLUSTER = pattern_of(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\](?: \(Ray .{0,400})?\s*$")
