@@ -19,14 +19,21 @@ from forensics.model.source import LogLine
 _CLOSERS = {opener: bytes((closer,)) for opener, closer in zip(b"'\"([{", b"'\")]}", strict=True)}
 _BACKSLASH = 92
 _NUMBERS = b"0123456789"
-_SINGLE = tuple(bytes((byte,)) for byte in range(256))
-#: by its number, whether a byte is a letter, or of one
-_LETTER = tuple(byte >= 128 or bytes((byte,)).isalpha() for byte in range(256))
+#: by its number a quote that may end a text: no backslash before it, or several, and not both a letter before and one behind it (a byte
+#: from 128 on is of one)
+_ENDS = {
+    quote[0]: Pattern(rb"%b(?:(?<!\\%b)(?:(?<![A-Za-z\x80-\xff]%b)|(?![A-Za-z\x80-\xff]))|(?<=\\\\%b))" % (quote, quote, quote, quote))
+    for quote in (b"'", b'"')
+}
 _TOKEN = Pattern(rb"""['"()\[\]{}]""")
 _QUOTES = b"'\""
-_OPENING = b"([{"
+_OPENING, _CLOSING = b"([{", b")]}"
 #: of a conversation the next message
 _NEXT = Pattern(rb"\s{0,80},\s{0,80}\{")
+#: how lines begin before a text, by their size, digits and hexadecimal letters aside: so many sizes, so many of one, none longer
+_BEGINNINGS: list[tuple[int, set[bytes]]] = []
+_MOST_SIZES, _MOST_ALIKE, _LONGEST = 4, 64, 256
+_ALIKE = bytes(48 if bytes((byte,)) in b"0123456789abcdef" else byte for byte in range(256))
 #: texts of one line
 _MOST = 16
 
@@ -70,6 +77,10 @@ def written(lines: Sequence[LogLine]) -> str:
 
 def is_asked(line: bytes | bytearray, start: int, stop: int) -> bool:
     """Whether `stop` lies in a text of line[start:] that is not the writer's own; never where the line complains before it."""
+    for size, known in _BEGINNINGS:
+        at = start + size
+        if at <= stop and bytes(line[start:at]).translate(_ALIKE) in known and _quote_end(line, at, stop) >= stop:
+            return True
     find = line.find
     for literal, size, inside in _requests():
         place = find(literal, start, stop)
@@ -78,9 +89,31 @@ def is_asked(line: bytes | bytearray, start: int, stop: int) -> bool:
         while place >= 0:
             end = _messages_end(line, place + size, stop) if inside else closing(line, place + size, stop)
             if end >= stop:
+                _remember(line, start, place + size, stop, inside)
                 return True
             place = find(literal, end, stop)
     return False
+
+
+def _remember(line: bytes | bytearray, start: int, at: int, stop: int, inside: bool) -> None:
+    """Of a line that shows a request, and in it from `at` on a text which is open at `stop`, all before that text: an engine's lines begin
+    alike, and are not read as far again."""
+    depth, opens = 1, not inside and line[at - 1] in _QUOTES
+    while not opens or (end := _quote_end(line, at, stop)) < stop:
+        if (found := _TOKEN.search(line, end + 1 if opens else at, stop)) is None:
+            return
+        at = found.end()
+        opens = line[at - 1] in _QUOTES
+        depth += (line[at - 1] in _OPENING) - (line[at - 1] in _CLOSING)
+        if not depth:
+            return
+    if at - start <= _LONGEST:
+        known = next((known for size, known in _BEGINNINGS if size == at - start), None)
+        if known is None and len(_BEGINNINGS) < _MOST_SIZES:
+            known = set()
+            _BEGINNINGS.append((at - start, known))
+        if known is not None and len(known) < _MOST_ALIKE:
+            known.add(bytes(line[start:at]).translate(_ALIKE))
 
 
 def asked_in(line: bytes, stop: int) -> list[tuple[int, int]]:
@@ -147,17 +180,14 @@ def _messages_end(line: bytes | bytearray, at: int, stop: int) -> int:
 
 def _quote_end(line: bytes | bytearray, at: int, stop: int) -> int:
     """The quote that ends a text which line[at - 1] opens: not an escaped one, and no apostrophe amid a word."""
-    quote = _SINGLE[line[at - 1]]
-    start, find = at, line.find
-    while (at := find(quote, at, stop)) >= 0:
-        before = line[at - 1]
-        if before == _BACKSLASH and at > start:
-            back = at - 1
-            while back > start and line[back - 1] == _BACKSLASH:
-                back -= 1
-            if (at - back) % 2 == 0:
-                return at
-        elif not (_LETTER[before] and start < at < stop - 1 and _LETTER[line[at + 1]]):
+    search = _ENDS[line[at - 1]].search
+    start = at
+    while (found := search(line, at, stop)) is not None:
+        at = found.start()
+        back = at
+        while back > start and line[back - 1] == _BACKSLASH:
+            back -= 1
+        if (at - back) % 2 == 0:
             return at
         at += 1
     return stop

@@ -1,0 +1,41 @@
+"""What was learnt of how an engine's lines begin changes no answer."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from forensics.ingest import asked
+
+PARTS = ["'", '"', "(", ")", "{", "}", "[", "]", "\\", "a", " ", "n", ", {", "\\'", "7", "text=", "rid="]
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "_BEGINNINGS", [])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_beginnings_that_were_seen_change_no_answer(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = Random(seed)
+    literals = [literal.decode() for literal, _, _ in asked._requests()]
+    cases = []
+    for _ in range(3_000):
+        body = "".join(chance.choice(PARTS) for _ in range(chance.randrange(24)))
+        line = f"{chance.choice(literals)}{body}{chance.choice(literals)}{body[::-1]}".encode()
+        cases.append((line, chance.randrange(1, len(line) + 1)))
+    learning = [asked.is_asked(line, 0, stop) for line, stop in cases]
+    assert asked._BEGINNINGS
+    for (line, stop), answer in zip(cases, learning, strict=True):
+        monkeypatch.setattr(asked, "_BEGINNINGS", [])
+        assert asked.is_asked(line, 0, stop) == answer, (line, stop)
+
+
+def test_an_engines_line_is_read_once_as_far_as_its_text_begins() -> None:
+    lines = [f"[20:15:{n:02d}] Receive: obj=GenerateReqInput(rid='{n:032x}', text='it said: CUDA error, why?', n=1)".encode() for n in range(40)]
+    at = lines[0].index(b"CUDA")
+    assert all(asked.is_asked(line, 0, at) for line in lines)
+    assert len(asked._BEGINNINGS) == 1 and len(asked._BEGINNINGS[0][1]) == 1
+    torn = lines[0].replace(b"it said: ", b"it said.')")[: at + 2] + b" CUDA error: out of memory"
+    assert not asked.is_asked(torn, 0, len(torn))
