@@ -52,6 +52,8 @@ _NAMED = Lazy(r"(?:^|\s)((?:[A-Za-z_]\w{0,80}::){1,6}\w{1,80}(?:Exception|Error)
 _OTHERS = Lazy(r"^\s*={4} backtrace|: Caught signal \d|\*{3} Process received signal \*{3}")
 #: the rank of which a parent or a worker tells that its executor did not come up
 _OF_EXECUTOR = Lazy(r"\bexecutor on rank (\d{1,5})\b")
+#: an autotuner's warning that it leaves a tile out and goes on: "Skipping tactic <runner> 15, due to failure while profiling"
+_LEFT_OUT = Lazy(r"\bdue to failure while profiling\W{0,4}$")
 _TENSORRT = Lazy(r"(?:\[TRT\] \[[EF]\]|\[TensorRT\] ERROR:) ?(?P<message>.*)$")
 
 
@@ -94,6 +96,8 @@ def _event(intake: Intake, header: int, stack: list[tuple[int, Frame]] | None) -
     native_words = body is None or any(tag in body["message"] for tag in _LITERALS[:2])
     heading, words = _innermost(text if body is None else body["message"]) if native_words else ("", body["message"] if body else "")
     if "Traceback" in words and (not frames or _is_traceback(intake, header)):
+        return None
+    if heading and _LEFT_OUT.search(heading):
         return None
     for at, more in following(intake, header, 12) if stack is not None else ():
         if not frames or at >= frames[0][0] or _PLACE.search(words):

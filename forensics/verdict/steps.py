@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from forensics.callpath import owner_of, packages_in
+from forensics.callpath import is_plumbing, owner_of, packages_in
 from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.faults import FaultCode
 from forensics.model.knowledge import Facts
@@ -89,10 +89,12 @@ def _of_the_kind(primary: Failure, judgement: Judgement, advice: Mapping[str, An
 
 
 def _place_of(frames: Sequence[Frame], of_user: bool) -> str:
-    """Where to read, as a part of a sentence: the innermost frame of the user's code, else that of anybody's but the runtime's."""
+    """Where to read, as a part of a sentence: the innermost frame of the user's code, else that of anybody's but the runtime's; not one
+    that only passes the call on (torch's op table, a module's __call__) while there is another."""
     known = [frame for frame in frames if frame.file and frame.line]
     wanted = [frame for frame in known if owner_of(frame) is Owner.USER] if of_user else []
-    wanted = wanted or [frame for frame in known if owner_of(frame) is not Owner.RUNTIME]
+    told = [frame for frame in known if owner_of(frame) is not Owner.RUNTIME]
+    wanted = wanted or [frame for frame in told if not is_plumbing(frame)] or told
     if not wanted:
         return ""
     frame = wanted[-1]

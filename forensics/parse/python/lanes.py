@@ -17,7 +17,7 @@ from forensics.ingest.compiled import pattern_of
 from forensics.ingest.unwrap import rejoin
 from forensics.model.record import draft, field
 from forensics.model.source import LogLine
-from forensics.parse.python.shapes import HEADER, Kind, kind_of
+from forensics.parse.python.shapes import ARROW, HEADER, LOOK, Kind, kind_of
 from forensics.parse.quotation import waits_for
 
 #: lines around a hit that are looked at: a heading before, a message after
@@ -87,7 +87,8 @@ def prefix_of(line: LogLine) -> str:
         return f"{line.stream}|{line.origin or ''}|{line.level or ''}"
     head = raw[: raw.rindex(text)] if text and text in raw else raw[: len(raw) - len(text)]
     head = _NUMBERED.sub("", head[:400], 1)
-    return " ".join(_TIMES.sub("#", head).split()).removeprefix("**")  # of a line that its poster set in bold
+    own = " ".join(_TIMES.sub("#", head).split())
+    return own.removeprefix("**").removesuffix(" **")  # of a line that its poster set in bold, or what stands behind the prefix
 
 
 _CLUSTER = pattern_of(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\](?: \(Ray .{0,400})?\s*$")
@@ -116,6 +117,8 @@ def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
             and not is_test_line(text)
             and text.strip() != "At:"
         ):
+            if at < end and text.startswith("-") and ARROW.match(text) is not None:
+                end = at + AFTER  # IPython shows several lines of the source to each frame
             continue
         before = TEST_BEFORE if text.startswith("E   ") else BEFORE
         if end >= 0 and at - before <= end and lines[first].source == line.source:
@@ -202,13 +205,23 @@ def _item(line: LogLine, at: int) -> tuple[str, Item]:
         if found:
             repeated = int(found["count"])
             line = line._replace(text=line.text[: -len(found[0])])
-    if line.text.endswith("**") and line.raw.lstrip().startswith("**"):  # set in bold (Markdown)
-        line = line._replace(text=line.text[:-2])
+    if line.text.endswith("**") and _is_bold(line):
+        line = line._replace(text=line.text[:-2].removeprefix("**"))
+    if line.text.startswith("[") and "](http" in line.text and (linked := _LINKED.match(line.text[:LOOK])) is not None:
+        line = line._replace(text=f"{linked['file']}{linked['rest']}")
     if 'File \\"' in line.text:  # a logger that quotes its message (Triton Inference Server) escapes what stands in it
         line = line._replace(text=line.text.replace('\\"', '"'))
     return prefix, Item(at, line, kind_of(line.text), repeated)
 
 
+def _is_bold(line: LogLine) -> bool:
+    """True for a line that its poster set in bold (Markdown), all of it or what stands behind its prefix."""
+    own = line.text.removeprefix("**")[:40]
+    return line.raw.lstrip().startswith("**") or f"**{own}" in line.raw
+
+
+#: a notebook's frame whose file is a link: "[/usr/lib/a.py](https://localhost:8080/#) in run(self)" (Colab, copied)
+_LINKED = pattern_of(r"\[(?P<file>[/~<][^\]\n]{1,500})\]\(https?://[^)\s]{0,300}\)(?P<rest> in [<\w].{0,3000})$")
 _ANNOUNCES = pattern_of(r"(?:[Ee]xception|[Ee]rror|[Cc]rash|[Ff]ail)\w{0,10}\b.{0,80}:\s*$")
 
 

@@ -124,7 +124,7 @@ BOX_CODE = Pattern(r"^[❱>] *\d{1,8} ?(?P<code>.*)$")
 PLACE = Pattern(
     r"^(?:File (?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8})(?:, in (?P<function>[^(\n]{1,200}).*)?"
     r"|(?:Cell|Input) In ?\[(?P<cell>\d{1,6})\],? (?:line (?P<cell_line>\d{1,6})|in (?P<cell_function><[^>\n]{1,60}>|\w{1,100}).*)"
-    r"|(?P<old_file>[~/<][^\s]{1,500}) in (?P<old_function><?[\w.]{1,200}>?)(?:\(.*)?)$"
+    r"|(?P<old_file>[~/<][^\s]{1,500}) in (?P<old_function><cell line: \d{1,6}>|<?[\w.]{1,200}>?)(?:\(.*)?)$"
 )
 #: Ray's header of remote frames
 RAY_HEADER = Pattern(r"^ray::[\w.<>]{1,200}(?:\(\))? \(pid=\d{1,9},.{0,600}\)$")
@@ -171,6 +171,8 @@ def kind_of(text: str) -> Kind:
         return Kind.HEAD
     if first in "FCI~/<" and PLACE.match(text):
         return Kind.PLACE
+    if text.endswith(" frames") and text[:-7].isdigit():
+        return Kind.BLANK  # "22 frames": where Colab folds a stack
     return Kind.RAISED if raised(text) else Kind.TEXT
 
 

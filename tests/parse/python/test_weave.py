@@ -278,3 +278,39 @@ def test_an_exception_line_in_bold_ends_its_traceback(before: str, after: str, f
     head = '[2026-11-29 20:15:20 TP1] it failed: Traceback (most recent call last):\n  File "/srv/a.py", line 3, in f\n    g()\n'
     events = python.parse(from_text(head + f"{before}RuntimeError: shapes (4x8 and 9x2){after}\n\nstep 3\n"))
     assert [(e.type, e.message) for e in events if e.type] == ([("RuntimeError", "shapes (4x8 and 9x2)")] if found else [])
+
+
+def test_an_exception_line_in_bold_behind_a_prefix_ends_its_traceback() -> None:
+    prefix = "(RayWorkerWrapper pid=12, ip=10.0.0.2) ERROR 11-29 20:15:20 worker_base.py:464] "
+    text = [
+        "Traceback (most recent call last):",
+        '  File "/srv/vllm/model.py", line 3, in forward',
+        "    merge(a, b)",
+        "**RuntimeError: shapes (4x8 and 9x2)**",
+    ]
+    events = [e for e in python.parse(from_text("".join(f"{prefix}{line}\n" for line in text))) if e.type]
+    assert [(e.type, e.message, len(e.stacks[0].frames)) for e in events] == [("RuntimeError", "shapes (4x8 and 9x2)", 1)]
+
+
+def _notebook(frames: int, mark: str = "22 frames") -> str:
+    """A traceback as Colab copies it: files are links, each frame with lines of its source, the stack folded in the middle."""
+    link = "(https://localhost:8080/#)"
+    rule = "-" * 75
+    text = f"{rule}\nRuntimeError                              Traceback (most recent call last)\n"
+    text += f"[<ipython-input-3-0a1b2c3d4e5f>]{link} in <cell line: 1>()\n----> 1 llm = engine.LLM(\n      2     model=path,\n\n{mark}\n"
+    for n in range(frames):
+        text += f"[/usr/lib/python3/site-packages/vllm/layer{n}.py]{link} in forward(self, x, **kwargs)\n"
+        text += f"    140             x = x + {n}\n    141         )\n--> 142         return self.next(x)\n    143 \n    144     def other(self):\n\n"
+    return text + "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+
+
+def test_frames_of_a_notebook_that_are_links() -> None:
+    events = [e for e in python.parse(from_text(_notebook(40))) if e.kind is EventKind.PYTHON]
+    assert [(e.type, len(e.stacks[0].frames)) for e in events] == [("RuntimeError", 41)]
+    first, *_, last = events[0].stacks[0].frames
+    assert (first.file, first.function, first.line) == ("<ipython-input-3-0a1b2c3d4e5f>", "<cell line: 1>", 1)
+    assert (last.file, last.function, last.line) == ("/usr/lib/python3/site-packages/vllm/layer39.py", "forward", 142)
+    # a link in prose is no frame
+    prose = _notebook(1).replace(") in forward(self, x, **kwargs)", ") says how")
+    events = [e for e in python.parse(from_text(prose)) if e.kind is EventKind.PYTHON]
+    assert [len(e.stacks[0].frames) for e in events] == [1]
