@@ -5,7 +5,8 @@ what the whole ones say. Sample:
     [rank0]: Traceback … main() … model(x) … torch.cat(…) · RuntimeError: Sizes …   -> rank 1 failed in the same way
 
 All ranks run the same code: where a stack is the beginning of another's, call for call and line for line, and nothing else begins so,
-it is the same failure. That the line of the exception itself is missing for this rank is told with it.
+it is the same failure. That the line of the exception itself is missing for this rank is told with it. So it is with the exception that
+the log's first line says, of a traceback that was cut off above it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,25 @@ def finish(seen: Sequence[Sighting]) -> None:
             for link in one.chain:
                 if len(link.frames) >= _LEAST:
                     whole.setdefault(_calls(link.frames[:_LEAST]), []).append(one)
+    _begun_above(seen)
     for sighting in torn:
         calls = _calls(sighting.frames)
         alike = [one for one in whole.get(calls[:_LEAST], ()) if close(one, sighting) and _begins(one, calls)]
         if alike and len({(one.root_type, one.root_message.partition("\n")[0][:40], one.role) for one in alike}) == 1:
             if all(one.rank is not None and sighting.rank is not None and one.rank.key != sighting.rank.key for one in alike):
                 _take(sighting, alike[0])
+
+
+def _begun_above(seen: Sequence[Sighting]) -> None:
+    """Completes the exception that the log begins with, whose traceback stood above it, from the same one of another rank."""
+    first = seen[0] if seen else None
+    if first is None or first.rank is None or not first.typed or first.role is not None or first.span.first_line != 1:
+        return
+    said, key = (first.type, first.message), first.rank.key
+    alike = [one for one in seen[1:_MOST] if one.kind == "python" and one.rank is not None and (one.type, one.message) == said]
+    if alike and all(close(one, first) and one.rank is not None and one.rank.key != key for one in alike):
+        first.kind = "python"
+        _take(first, alike[0])
 
 
 def _calls(frames: Sequence[Frame]) -> tuple[object, ...]:

@@ -114,3 +114,24 @@ def test_a_store_that_found_no_free_address(told: Told) -> None:
     )
     assert told(told_of.format(98, "Address already in use")).verdict.signature == "host.port-in-use-listeners"
     assert told(told_of.format(13, "Permission denied")).verdict.signature != "host.port-in-use-listeners"
+
+
+def test_an_exception_that_the_log_begins_with_is_that_of_the_rank_whose_traceback_is_whole(told: Told) -> None:
+    ranked = "".join(f"[rank0]: {line}\n" for line in _TRACE.splitlines())
+    incident = told("[rank5]: ValueError: the groups are not alike\n" + ranked)
+    assert number(incident) == 5
+    assert [frame.line for frame in primary(incident).frames] == [41, 30]
+    assert [rank.number for rank in incident.verdict.same_failure_ranks] == [0]
+    # another message is another failure
+    other = told("[rank5]: ValueError: no groups\n" + ranked)
+    assert not other.verdict.same_failure_ranks
+
+
+def test_a_store_to_which_too_few_processes_came(told: Told) -> None:
+    text = f"{_TRACE.replace('ValueError: the groups are not alike', 'torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/8 clients joined.')}"
+    incident = told(text)
+    assert incident.verdict.signature == "nccl.store-clients-missing"
+    assert "1 of 8" in incident.verdict.title
+    # what a rank raised before it could come is the cause
+    earlier = told("[rank3]: " + _TRACE.replace("\n", "\n[rank3]: ").removesuffix("[rank3]: ") + text)
+    assert primary(earlier).type == "ValueError"
