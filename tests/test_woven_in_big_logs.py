@@ -42,7 +42,7 @@ def woven(prefixes: list[str], seed: int) -> str:
 def calm(first: int) -> str:
     """More than is kept whole."""
     return "".join(
-        f"(Worker_TP{n % 2} pid={100 + n % 2}) INFO 11-29 20:{n // 60 % 60:02}:{n % 60:02} [runner.py:1{n % 7}] batch {n} of {n * 3} tokens is done\n"
+        f"(Worker_TP{n % 2} pid={100 + n % 2}) INFO 11-29 20:{n // 60 % 60:02}:{n % 60:02} [pump.py:1{n % 7}] batch {n} of {n * 3} tokens is done\n"
         for n in range(first, first + 2_500)
     )
 

@@ -55,7 +55,7 @@ class LineMaker:
         if self._quoted:
             head, later, drawn = ([_unquote(text) for text in texts] for texts in (head, later, drawn))
         # the head may be what the job's script printed before the launcher that labels its lines was started
-        self._table = table_of(votes(head) | votes(later))
+        self._table = table_of(votes(head) | votes([*filter(_is_framed, head), *later]))
         framed = [text for text in (*head, *drawn, *later) if _is_framed(text)]
         self._learned = learn(self._table.peel(text).text for text in framed) if framed else None
 

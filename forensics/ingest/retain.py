@@ -27,8 +27,8 @@ _SAFE = 8 * 1024
 #: so many copies of a template keep all of their window; of later ones that stand alone what stands around tells nothing new
 _WIDE, _NARROW = 4, (1, 2)
 #: heads of blocks that stand so many lines below each other belong to as many writers whose lines are woven: what follows is kept whole, so
-#: many lines for each of them, and of so many such crashes
-_NEXT_HEAD, _WOVEN_LINES, _CRASHES = 3, 100, 2
+#: many lines for each of them, up to so many of them (more are no stacks, but what each line says), and of so many such crashes
+_NEXT_HEAD, _WOVEN_LINES, _WRITERS, _CRASHES = 3, 100, 64, 2
 #: a block that is not complete yet waits for the next bytes, up to this size
 _DEFERRED = 512 * 1024
 #: inputs that say the same: so many keep what stands around it, and as many copies as of a template of their own
@@ -134,7 +134,7 @@ class Retainer:
                 heads, head_end = heads + 1 if near else 1, stop
                 if heads == COPIES:
                     self._crashes_left -= 1
-                if heads >= COPIES and self._crashes_left >= 0:
+                if COPIES <= heads <= _WRITERS and self._crashes_left >= 0:
                     number = place.of(start)
                     fold.keep(template, number)
                     self._kept_of[last] += 1

@@ -18,9 +18,10 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
 from forensics.model.source import LogLine
 from forensics.parse.cxxnames import demangle
-from forensics.parse.reading import Lazy, clipped, hits, make
+from forensics.parse.reading import Lazy, clipped, hits, make, span_of
 
 _BLOCK = "block: ["
 _FAILED = "Assertion failed: "
@@ -79,12 +80,12 @@ def parse(intake: Intake) -> list[Event]:
             fields.get("text"),
         )
         group = groups.get(key)
-        if group is None or line.number - group["last"] > _WITHIN:
-            group = {"first": line, "fields": fields, "count": 0, "blocks": set(), "last": line.number, "end": line}
+        if group is None or line.number - group["latest"].number > _WITHIN:
+            group = {"first": line, "fields": fields, "count": 0, "blocks": set(), "latest": line, "end": line}
             groups[key] = group
             order.append(group)
         group["count"] += 1
-        group["last"] = line.number
+        group["latest"] = line
         if fields.get("block"):
             group["blocks"].add(fields["block"])
         if line.number - group["end"].number <= 2:
@@ -120,6 +121,11 @@ def _read(line: LogLine) -> dict[str, Any] | None:
 
 
 def _event(group: dict[str, Any]) -> Event:
+    event, latest = _told(group), group["latest"]
+    return replace(event, last=span_of(latest, latest)) if latest.number > event.span.last_line else event
+
+
+def _told(group: dict[str, Any]) -> Event:
     fields: dict[str, Any] = dict(group["fields"])
     if "text" in fields:
         return make(

@@ -23,11 +23,13 @@ from forensics.parse.desync import ranks_of
 from forensics.parse.reading import Lazy, following, hits, make
 
 _STALLED = "One or more tensors were submitted to be reduced"
+_LISTS = "Missing ranks:"
 _TENSOR = "[missing ranks: "
 _WITHOUT = "blacklist failing host: "
 
 ANCHORS: tuple[Anchor, ...] = (
-    Anchor(_STALLED.encode(), 0, 24, "horovod"),
+    Anchor(_STALLED.encode(), 0, 2, "horovod"),
+    Anchor(_LISTS.encode(), 2, 24, "horovod"),
     Anchor(_TENSOR.encode(), 0, 0, "horovod"),
     Anchor(_WITHOUT.encode(), 0, 0, "horovod"),
 )

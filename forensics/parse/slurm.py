@@ -36,6 +36,8 @@ _STARTERS = (
     *("torch/distributed/elastic", "torch/distributed/run.py", "torch.distributed.elastic", "torchrun"),
     *("(EngineCore", "(APIServer pid=", "server_args=ServerArgs(", "[launch.py:"),
 )
+#: lines in which they are looked for: what the job's script printed may stand before them
+_LOOKED_AT = 20_000
 
 
 def _reason(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, Any]:
@@ -179,7 +181,7 @@ _CONTAINER = Lazy(r"(?P<message>(?:enroot-[\w-]{1,40}|nvidia-container-cli): .*)
 def parse(intake: Intake) -> list[Event]:
     """Exits of tasks, cancellations, memory kills, container start failures."""
     elastic = bool(hits(intake, "failed (exitcode: ", "exitcode  : ")) or any(
-        any(word in line.raw for word in _STARTERS) for line in intake.lines[:400]
+        any(word in line.raw for word in _STARTERS) for line in intake.lines[:_LOOKED_AT]
     )
     events = []
     for index in hits(intake, _TASKS[0]):

@@ -36,6 +36,8 @@ from forensics.parse.python.shapes import (
 MESSAGE_LINES, NOISE_LINES = 400, 40
 #: lines that other writers may put between two lines of one message
 MESSAGE_GAP = 200
+#: so many lines that are missing are a hole, not a line that a terminal had broken into some
+HOLE = 30
 
 
 @draft
@@ -55,7 +57,8 @@ class Block:
 
 #: what starts something new at the margin of a lane that names no writer
 _STARTS = pattern_of(
-    r"(?:ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\b ?[:\[|(-]|\d{4}-\d\d-\d\d[ T]|\[\d{4}-\d\d-\d\d|\[rank\d|\[default\d"
+    r"(?:ERROR|WARNING|WARN|INFO|DEBUG|CRITICAL|FATAL)\b ?[:\[|(-]|\[(?:WARNING|WARN|INFO|DEBUG)\]"
+    r"|\d{4}-\d\d-\d\d[ T]|\[\d{4}-\d\d-\d\d|\[rank\d|\[default\d"
     r"|[IWEF]\d{4} \d\d:|\[[IWE] |srun: |slurmstepd: |Killed\b|Process [\w:.-]{1,80}:$|Exception ignored|Exception in thread"
     r"|terminate called|Fatal Python error|(?:Current )?[Tt]hread 0x|--- Logging error|Extension modules:|\*\*\* |Aborted"
     r"|Segmentation fault|Bus error|[\w./~-]{1,300}\.py:\d+: \w{0,40}Warning\b|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid="
@@ -304,7 +307,7 @@ class _Walker:
         assert self.now is not None
         text = item.line.text
         before = self.now.items[-1]
-        if self.linked or item.index - before.index > MESSAGE_GAP:
+        if self.linked or item.index - before.index > MESSAGE_GAP or _is_hole(before, item):
             return False
         if len(self.message) == 1 and is_whole(self.name, self.message[0]) and text.strip() not in QUOTE_LINES:
             return False
@@ -320,6 +323,11 @@ class _Walker:
         return len(self.blanks) <= 2 and (
             text[:1] in " \t" or last.rstrip().endswith(":") or bool(_PARAGRAPH.match(text))
         )
+
+
+def _is_hole(before: Item, item: Item) -> bool:
+    """True where lines between the two were not kept: a message is kept as a whole, what stands there is something else's."""
+    return item.line.number - before.line.number - before.line.joined > item.index - before.index + HOLE
 
 
 def _before_header(text: str) -> str:

@@ -20,8 +20,8 @@ from forensics.model.source import LogLine
 from forensics.parse.python.shapes import ARROW, HEADER, LOOK, Kind, kind_of
 from forensics.parse.quotation import waits_for
 
-#: lines around a hit that are looked at: a heading before, a message after
-BEFORE, AFTER = 3, 120
+#: lines around a hit that are looked at: a heading before, a message after; of a big log as many are kept
+BEFORE, AFTER = 3, 80
 
 #: lines of a request above a traceback in it
 REQUEST_LINES = 12

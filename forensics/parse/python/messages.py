@@ -26,7 +26,7 @@ from forensics.parse.python.shapes import Kind, is_whole, kind_of, looks_raised,
 from forensics.parse.quotation import waits_for
 
 #: distinct messages kept, and lines one message may have
-MOST, LINES = 300, 30
+MOST, LINES = 300, 12
 #: beyond those exceptions are kept, and words that were hardly kept before: what very many files complain of must not hide one's failure
 _IN_ALL, _COPIES = 4_000, 4
 
