@@ -24,6 +24,8 @@ _OUTER_WINS = frozenset(("time", "node"))
 _JSON_CAP = 1 << 20
 #: what counts as the shape of a line, and how many are remembered
 _SHAPE, _MOST_PLANS = 72, 4_096
+#: a prefix that ends before is followed by enough of the shape to tell whether another one does
+_SURE = 48
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 #: lines of a source that are asked for weak prefixes
 _VOTERS = 40
@@ -127,7 +129,9 @@ class Table:
         fitted: list[Dialect] = []
         while at < size and len(used) < _DEEPEST:
             if plan is not None and len(used) == len(plan):
-                break
+                if at <= _SURE:
+                    break
+                plan = None  # what stands behind so long a prefix is no part of the shape
             group = self._by_first.get(line[at]) if plan is None else (plan[len(used)],)
             if group is None:
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forensics.ingest import from_text
-from forensics.ingest.dialects import Dialect, rows
+from forensics.ingest.dialects import Dialect, Table, rows
 from forensics.ingest.lines import LineMaker
 from forensics.model.source import LogLine
 from forensics.parse import progress
@@ -60,3 +60,12 @@ def test_every_row_has_both() -> None:
     for row in rows():
         assert row.examples and row.counterexamples and row.title, row.id
     assert len({row.id for row in rows()}) == len(rows())
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_follows_a_long_prefix_is_peeled_whatever_followed_it_before(order: int) -> None:
+    prefix = "(RayWorkerWrapper pid=12, ip=10.0.0.2) ERROR 11-29 20:15:20 worker_base.py:464] "
+    lines = [f"{prefix}Traceback (most recent call last):", f"{prefix}**RuntimeError: shapes (4x8 and 9x2)"]
+    fresh = Table()
+    found = {line: fresh.peel(line).text for line in lines[::order]}
+    assert [found[line] for line in lines] == ["Traceback (most recent call last):", "RuntimeError: shapes (4x8 and 9x2)"]
