@@ -7,7 +7,7 @@ pass                                     -> the job went on and ended in order
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import floor
 
@@ -115,27 +115,46 @@ def is_launchers_end(line: LogLine) -> bool:
 
 
 def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None = None, steady: bool = False) -> Aftermath:
-    """What follows a span in its own source (in the other sources nothing says what is later). steady: nothing says that the job was
-    started again, so that steps which had been done before are another rank's, whose log was put behind this one.
+    """What follows a span in its own source (in the other sources nothing says what is later), up to another one. steady: nothing says
+    that the job was started again, so that steps which had been done before are another rank's, whose log was put behind this one.
     """
     working = calm = 0
     ended = done = False
     first: Span | None = None
-    held: _Moment | None = None
-    for line in quotes.after(span)[:_MOST_LINES]:
-        if until is not None and line.source == until.source and line.number >= until.first_line:
-            break
-        if is_work(line) and line.level not in ("ERROR", "CRITICAL", "FATAL"):
-            held = held or _Moment(quotes, span, steady)
-            if held.is_before(line):
-                continue
+    for line, sign in _signs(quotes, span, stream, until, steady):
+        if sign == "before":
+            continue
+        if sign == "work":
             working += 1
             first = first or Span(line.source, line.number, line.number)
-        elif line.level in _CALM and stream and line.stream == stream:
-            calm += 1
+        calm += sign == "calm"
         ended = ended or is_end(line)
         done = done or is_done(line)
     return Aftermath(working, calm, ended, done, first)
+
+
+def works_on(quotes: Quotes, span: Span, stream: str, until: Span | None) -> bool:
+    """True where a steady job works on behind a span, or who wrote it speaks on calmly, before another span."""
+    working = calm = 0
+    for _, sign in _signs(quotes, span, stream, until, True):
+        working += sign == "work"
+        calm += sign == "calm"
+        if working >= 2 or calm >= 3:
+            return True
+    return False
+
+
+def _signs(quotes: Quotes, span: Span, stream: str, until: Span | None, steady: bool) -> Iterator[tuple[LogLine, str]]:
+    """The lines behind a span, each with what it shows: "work", work that was done "before", the "calm" of the same writer, or ""."""
+    held: _Moment | None = None
+    for line in quotes.after(span)[:_MOST_LINES]:
+        if until is not None and line.source == until.source and line.number >= until.first_line:
+            return
+        if is_work(line) and line.level not in ("ERROR", "CRITICAL", "FATAL"):
+            held = held or _Moment(quotes, span, steady)
+            yield line, "before" if held.is_before(line) else "work"
+        else:
+            yield line, "calm" if line.level in _CALM and stream and line.stream == stream else ""
 
 
 class _Moment:

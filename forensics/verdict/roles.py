@@ -18,7 +18,7 @@ from forensics.verdict.fold import Group, plain
 from forensics.verdict.incidents import came_up
 from forensics.verdict.missing import of_the_missing
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import aftermath, caught
+from forensics.verdict.outcome import caught, works_on
 from forensics.verdict.outlived import DEADLY, of_the_start, worked_between
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
@@ -285,8 +285,7 @@ def _first_fatal(certain: Sequence[Group], quotes: Quotes) -> Group:
         if _another_attempt(first, certain[place + 1].first, quotes):
             continue
         following = next((g for g in certain[place + 1 :] if g.first.span.source == first.span.source), None)
-        later = aftermath(quotes, first.span, first.stream, following.first.span if following else None, steady=True)
-        if not (later.working >= 2 or later.calm >= 3 or caught(first, quotes)):
+        if not (works_on(quotes, first.span, first.stream, following.first.span if following else None) or caught(first, quotes)):
             return _first_alike(certain, place)
     return _first_alike(certain, len(certain) - 1)
 
