@@ -25,7 +25,7 @@ from forensics.ingest.wants import Wants
 PIECE = 48 * 1024 * 1024
 _MOST_PROCESSES = 8
 #: bytes that are read while the first process does something else
-_MEANWHILE = 100 * 1024 * 1024
+_MEANWHILE = 40 * 1024 * 1024
 #: a line feed is searched this far; a longer line is not cut
 _SEARCH = 32 * 1024 * 1024
 
