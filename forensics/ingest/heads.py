@@ -12,7 +12,7 @@ later, on the few lines that are kept (`marks.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from forensics import data
 
@@ -49,12 +49,13 @@ def head_of(literal: bytes) -> bytes:
     return literal[:size]
 
 
-def searched_for(literals: Iterable[bytes]) -> dict[bytes, list[bytes]]:
-    """What is searched -> the literals it stands for; each of them holds it, or is held by it where it is too short for a search."""
+def searched_for(literals: Iterable[bytes], alone: Collection[bytes] = ()) -> dict[bytes, list[bytes]]:
+    """What is searched -> the literals it stands for; each of them holds it, or is held by it where it is too short for a search.
+    alone: literals, a user's, that matter wherever they stand."""
     forms, chosen = forms_of(), chosen_heads()
     found: dict[bytes, list[bytes]] = {}
     for literal in literals:
-        for head in forms.get(literal) or (chosen.get(literal) or head_of(literal),):
+        for head in (literal not in alone and forms.get(literal)) or (chosen.get(literal) or head_of(literal),):
             found.setdefault(head, []).append(literal)
     return found
 

@@ -8,7 +8,7 @@ A log that is kept whole is searched for the literals themselves; a bigger one i
 from __future__ import annotations
 
 from _thread import get_ident
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from forensics.ingest.anchors import Anchor
@@ -36,8 +36,8 @@ class Heads:
 
     __slots__ = ("heads", "is_block", "is_frame", "literals", "longest_rest", "most_after", "most_before", "rests", "windows")
 
-    def __init__(self, wanted: dict[bytes, tuple[int, int]]) -> None:
-        found = searched_for(wanted)
+    def __init__(self, wanted: dict[bytes, tuple[int, int]], alone: Collection[bytes] = ()) -> None:
+        found = searched_for(wanted, alone)
         self.heads = sorted(found)
         self.literals = [
             [(literal, *wanted[literal]) for literal in sorted(found[head], key=lambda one: (wanted[one][1] >= BLOCK_LINES, len(one)))]
@@ -63,18 +63,21 @@ def _behind(head: bytes, literals: Sequence[bytes]) -> list[bytes]:
 class Wants:
     """What anchors ask for. kind: of the engine."""
 
-    __slots__ = ("_engine", "_heads", "_kind", "_light", "_wanted")
+    __slots__ = ("_alone", "_engine", "_heads", "_kind", "_light", "_wanted")
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
-        for literal, before, after, _ in anchors:
+        alone: set[bytes] = set()
+        for literal, before, after, _, is_alone in anchors:
             if not literal or b"\0" in literal:  # no kept line has one, and hyperscan ends a literal there
                 continue
             known = wanted.get(literal)
             if known is not None:
                 before, after = max(before, known[0]), max(after, known[1])
             wanted[literal] = (min(before, _MOST_BEFORE), min(after, _MOST_AFTER))
-        self._wanted, self._kind = wanted, kind
+            if is_alone:
+                alone.add(literal)
+        self._wanted, self._alone, self._kind = wanted, alone, kind
         self._heads: Heads | None = None
         self._engine: Engine | None = None
         self._light: tuple[Engine, Meaning] | None = None
@@ -87,7 +90,7 @@ class Wants:
     def heads(self) -> Heads:
         """What a scan searches, made on first use."""
         if self._heads is None:
-            self._heads = Heads(self._wanted)
+            self._heads = Heads(self._wanted, self._alone)
         return self._heads
 
     @property

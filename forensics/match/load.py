@@ -97,7 +97,7 @@ def _anchors(one: Signature) -> Iterator[Anchor]:
     before, after = one.rest.get("keep", (2, 6))
     window = one.rest.get("window", 12) if one.rest.get("nearby") or one.rest.get("not_nearby") else 0
     for literal in one.anchor_literals:
-        yield Anchor(literal.encode(), max(before, window), max(after, window), one.id)
+        yield Anchor(literal.encode(), max(before, window), max(after, window), one.id, alone=not one.trusted)
 
 
 def read_entries(path: str) -> list[dict[str, Any]]:

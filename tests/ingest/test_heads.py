@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from forensics import data
@@ -74,6 +76,28 @@ def test_a_short_literal_is_searched_with_what_stands_around_it(row: dict[str, s
     assert literal in example and literal in counterexample
     assert wants.engine.scan(example) and not wants.engine.scan(counterexample)
     assert marks_of([_line(1, row["example"])], wants) == {literal: [0]}
+
+
+def test_a_users_own_literal_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    """What is known of what stands around a literal is known of those of the package."""
+    own = [row for row in FORMS if len(row["literal"].encode()) >= 8]
+    rows = [
+        f"""[[signature]]
+id = "own.row{number}"
+title = "t"
+role = "confirmation"
+why = "w"
+[signature.match]
+literals = ['{row["literal"]}']
+[[signature.examples]]
+text = '{row["counterexample"]}'
+"""
+        for number, row in enumerate(own)
+    ]
+    (tmp_path / "own.toml").write_text("\n".join(rows))
+    wants = Wants(anchors_for(load_signatures([str(tmp_path)])))
+    assert own and all(wants.engine.scan(row["counterexample"].encode()) for row in own)
+    assert not any(Wants(anchors_for(load_signatures([]))).engine.scan(row["counterexample"].encode()) for row in own)
 
 
 def test_a_form_belongs_to_a_literal_that_somebody_wants() -> None:
