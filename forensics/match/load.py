@@ -165,12 +165,14 @@ def entries_of(path: str) -> tuple[list[dict[str, Any]], list[Problem]]:
 
     try:
         entries = read_entries(path)
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
     except (OSError, ValueError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         return [], [Problem(path, int(line[1]) if line else 1, f"not TOML: {error}")]
     good, problems = [], []
     for number, entry in enumerate(entries):
-        wrong = check_shape(entry, path, number)
+        wrong = check_shape(entry, path, number, source)
         problems += wrong
         if not wrong:
             good.append(entry)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from forensics.ingest.pattern import Pattern
@@ -28,6 +29,8 @@ PHASES = (
     "startup", "weight_load", "graph_capture", "warmup", "prefill", "decode", "train_step", "checkpoint", "shutdown",
 )  # fmt: skip
 
+#: how a file with several begins each
+_SIGNATURE = "[[signature]]"
 
 Kinds = Mapping[str, Callable[[Any], bool]]
 
@@ -49,7 +52,7 @@ class _Check:
     """Collects the problems of one entry."""
 
     def __init__(self, path: str, line: int, source: str) -> None:
-        self.path, self.first, self.source, self.problems = path, line, source.splitlines(), list[Problem]()
+        self.path, self.first, self.source, self.problems = path, line, _lines(source), list[Problem]()
 
     def add(self, text: str, key: str = "") -> None:
         self.problems.append(Problem(self.path, line_of(self.source, key, self.first), text))
@@ -263,15 +266,28 @@ def runaway(pattern: str) -> str:
 
 def entry_line(source: str, number: int) -> int:
     """The 1-based line at which the number-th signature of a file begins."""
-    starts = [n for n, line in enumerate(source.splitlines(), 1) if line.strip() == "[[signature]]"]
+    starts = _starts(source)
     return starts[number] if number < len(starts) else 1
 
 
+@lru_cache(maxsize=1)
+def _lines(source: str) -> list[str]:
+    """Asked for each signature of a file: one may hold thousands."""
+    return source.splitlines()
+
+
+@lru_cache(maxsize=1)
+def _starts(source: str) -> list[int]:
+    return [n for n, line in enumerate(_lines(source), 1) if line.strip() == _SIGNATURE]
+
+
 def line_of(source: list[str], key: str, start: int = 1) -> int:
-    """The 1-based line of a key or table at or after `start`; `start` itself where there is none."""
+    """The 1-based line of a key or table of the signature at `start`; `start` itself where there is none."""
     if key:
         wanted = re.compile(rf"\s*(?:\[+[\w.]*\b{re.escape(key)}\]+|{re.escape(key)}\s*=)")
         for number in range(start - 1, len(source)):
             if wanted.match(source[number]):
                 return number + 1
+            if number >= start and source[number].strip() == _SIGNATURE:
+                break
     return start

@@ -174,6 +174,18 @@ def test_lint_says_all_problems_at_once_with_their_lines(tmp_path: Path) -> None
     assert [one.line for one in lint([str(tmp_path)])] == [3, 4]
 
 
+def test_a_problem_is_told_at_a_line_of_its_own_signature(tmp_path: Path) -> None:
+    """A key that stands amid a line there is not looked for in the next one."""
+    one = 'id = "own.{}"\ntitle = "t"\nrole = "advice"\nwhy = "w"\n'
+    inline = 'fixes = [{ action = "a", component = "modell" }]\nmatch = { literals = ["the queue ran over"] }\n'
+    apart = '[signature.match]\nliterals = ["the queue ran dry"]\n[[signature.fixes]]\naction = "a"\ncomponent = "{}"\n'
+    texts = [one.format("first") + inline, one.format("second") + apart.format("scheduler"), one.format("third") + apart.format("x")]
+    source = "".join(f"[[signature]]\n{text}" for text in texts)
+    (tmp_path / "a.toml").write_text(source)
+    problems = [problem for problem in lint([str(tmp_path)]) if "component: none of" in problem.text]
+    assert [problem.line for problem in problems] == [1, len(source.splitlines())]
+
+
 @pytest.mark.parametrize(
     ("literals", "word"),
     [(["an illegal memory access"], "illegal"), (["OutOfMemoryError"], ""), (["failed to load cubin"], "load")],
