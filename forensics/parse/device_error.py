@@ -111,8 +111,8 @@ _IS_HIP = Lazy(r"\bHIP (?:runtime )?(?:error|failure)|\bhip[A-Z]\w{2,60}\(")
 _CALLED = Lazy(r"\bfail(?:ed)? to call (?:hip|cu|cuda)[A-Z]\w{2,60}\(")
 #: a library's own tag, which its exceptions carry too: "[TM][ERROR] CUDA runtime error: …"
 _TAG = Lazy(r"\s{0,8}\[[A-Z]{2,8}\] ?\[(?:ERROR|FATAL)\] ?$")
-#: a variable of the environment, as `env` and `set -x` print it
-_VARIABLE = Lazy(r"\s{0,8}(?:\++ )?(?:export |declare -x )?[A-Za-z_]\w{2,100}=")
+#: a variable of the environment, as `env` and `set -x` print it; in small letters it may be a program's word: "status=CUDA_ERROR_…"
+_VARIABLE = Lazy(r"\s{0,8}(?:\++ )?(?:(?:export |declare -x )[A-Za-z_]\w{2,100}|[A-Z_][A-Z0-9_]{2,100})=")
 _GGML = Lazy(r"(?:^|: )(?:CUDA|ROCm) error\s*$")
 _SUCCESS = ("cudaSuccess", "CUDA_SUCCESS", "STATUS_SUCCESS", "hipSuccess", "NCCL WARN", "NCCL INFO")
 

@@ -20,6 +20,8 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.stack import Frame
 from forensics.model.verdict import CausalRole, Finding, Owner, SignatureRole
 from forensics.verdict.fold import plain
+from forensics.verdict.outcome import worked_before
+from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
 _LOOKED_AT = 4_000
@@ -201,21 +203,23 @@ def mark_dying(seen: Sequence[Sighting]) -> None:
             sighting.role_why, sighting.rule = "the process faulted while it was already aborting", "segv-while-aborting"
 
 
-def mark_unwound(seen: Sequence[Sighting]) -> None:
+def mark_unwound(seen: Sequence[Sighting], quotes: Quotes) -> None:
     """A program that gives up what it has loaded, and only then fails the C library's heap check: "unable to load the model", then
-    "free(): invalid pointer"."""
+    "free(): invalid pointer". One that was at work before it complained, or afterwards, gave nothing up."""
     checks = [s for s in seen if s.kind == "native" and s.type == "SIGABRT" and _HEAP.search(s.message) is not None]
     for sighting in checks:
-        if (sighting.role is None or sighting.conditional) and any(_gave_up(before, sighting) for before in seen):
+        if (sighting.role is None or sighting.conditional) and any(_gave_up(before, sighting, quotes) for before in seen):
             sighting.role, sighting.conditional = CausalRole.TEARDOWN, True
             sighting.role_why, sighting.rule = "the heap check failed while the program was giving up", "heap-check-while-giving-up"
 
 
-def _gave_up(before: Sighting, check: Sighting) -> bool:
+def _gave_up(before: Sighting, check: Sighting, quotes: Quotes) -> bool:
     """True for a complaint right above a failed heap check, by the same writer, that something could not be loaded or made."""
     if before.span.source != check.span.source or not 0 < check.span.first_line - before.span.first_line <= _UNWINDING:
         return False
-    return before.kind == "message" and before.stream == check.stream and _NOT_MADE.search(before.message[:_LOOKED_AT]) is not None
+    if before.kind != "message" or before.stream != check.stream or _NOT_MADE.search(before.message[:_LOOKED_AT]) is None:
+        return False
+    return not worked_before(quotes, check.span)
 
 
 def _same_death(aborted: Sighting, faulted: Sighting) -> bool:

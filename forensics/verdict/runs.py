@@ -156,7 +156,7 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
             sighting.role_why = "the kernel ended another job's process before this one began"
     mark_alike(seen, cascades)
     mark_dying(seen)
-    mark_unwound(seen)
+    mark_unwound(seen, quotes)
     release(seen, quotes)
     return teach(seen, findings, quotes)
 

@@ -51,6 +51,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     if store_left_first(members, quotes):
         return Status.HEALTHY
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
+    if primary.first.rule == "cascade.abort-after" and primary.first.kind in _FATAL:
+        serious = [*serious, *primary.members]  # what it came after is not what is told of the run: nothing was got over
     last = max(serious, key=lambda m: m.span.last_line)
     if only_complains(serious) or (all(_passed_on(m, quotes) for m in serious) and aftermath(quotes, last.span).ended):
         return Status.HEALTHY
@@ -59,13 +61,17 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     later = aftermath(quotes, last.span, last.stream, steady=True)
     if _asked_to_stop(primary) and orderly_end(intake) is not None:
         return Status.HEALTHY
-    if any(
-        m.role is CausalRole.CASCADE
-        and ((m.outside and not m.conditional and m in primary.members) or (m.rule in ENGINE_GONE and (m.outside or m.inner)))
+    gone = [
+        m
         for m in members
-    ):
+        if m.role is CausalRole.CASCADE
+        and ((m.outside and not m.conditional and m in primary.members) or (m.rule in ENGINE_GONE and (m.outside or m.inner)))
+    ]
+    if gone:
         # A process that was seen dead is dead, at whatever level it was told; health checks are answered all the same.
-        return Status.DEGRADED if later.working > _CHECKS else None
+        seen_dead = max((m for m in gone), key=lambda m: (m.span.source == last.span.source, m.span.last_line))
+        behind = seen_dead if (seen_dead.span.source, seen_dead.span.last_line) > (last.span.source, last.span.last_line) else last
+        return Status.DEGRADED if aftermath(quotes, behind.span, behind.stream, steady=True).working > _CHECKS else None
     if not later.working and _only_leaving(members) and finished_before(quotes, earliest(members, last.span.source)):
         return Status.HEALTHY
     if _only_dropped(members) and worked_before(quotes, earliest(members, last.span.source)):

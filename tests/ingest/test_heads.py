@@ -100,6 +100,21 @@ text = '{row["counterexample"]}'
     assert not any(Wants(anchors_for(load_signatures([]))).engine.scan(row["counterexample"].encode()) for row in own)
 
 
+@pytest.mark.parametrize(
+    ("literal", "line"),
+    [
+        (b"Error(", "frame #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x9d (0x7f10 in /usr/lib/libc10.so)"),
+        (b"Error(", "called unwrap on Json(Error(EOF))"),
+        (b"] [E] ", "[11/29/2026-20:15:20] [TRT] [E] IExecutionContext: no memory"),
+    ],
+)
+def test_a_form_leaves_out_nothing_that_a_small_log_is_searched_for(literal: bytes, line: str) -> None:
+    """What a log says must not depend on what was read before it: on which search there is already."""
+    wants = Wants([Anchor(literal)])
+    small = marks_of([_line(1, line)], wants)
+    assert wants.engine and marks_of([_line(1, line)], wants) == small == {literal: [0]}
+
+
 def test_a_form_belongs_to_a_literal_that_somebody_wants() -> None:
     wanted = {anchor.literal for anchor in anchors_for(load_signatures([]))}
     assert not [row["literal"] for row in FORMS if row["literal"].encode() not in wanted]

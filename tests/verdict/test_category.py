@@ -136,6 +136,7 @@ def test_words_of_other_run_times_and_what_only_looks_like_them(kind: str, messa
     assert categorize(beside, [], None).category is not category
 
 
+TORCH = Frame("__init__", "/opt/env/lib/python3.12/site-packages/torch/distributions/distribution.py", 71)
 CONFIG = Frame("check", "/opt/env/lib/python3.12/site-packages/deepspeed/runtime/config.py", 700)
 
 
@@ -148,6 +149,10 @@ CONFIG = Frame("check", "/opt/env/lib/python3.12/site-packages/deepspeed/runtime
         ("ray.exceptions.RaySystemError", "System error: the object is gone", USER, Category.UNKNOWN),
         ("ValueError", "`offload_states` cannot be given twice", ENGINE, Category.CONFIG_ERROR),
         ("ValueError", "The parameter rows of the table is the fourth one", USER, Category.USER_CODE),
+        ("ValueError", "Expected parameter loc of N(a) to satisfy the constraint Real(), but found invalid values:\ntensor([nan])", TORCH, Category.NUMERICS),
+        ("ValueError", "Expected parameter loc of N(a) to satisfy the constraint Real(), but found invalid values:\ntensor([-1.])", TORCH, Category.CONFIG_ERROR),
+        ("ValueError", "rows differ, so you should pad them. Perhaps the field (`labels` here) is nested", TORCH, Category.USER_CODE),
+        ("ValueError", "rows differ, so you should pad them with `pad_rows`", TORCH, Category.CONFIG_ERROR),
         ("ValueError", "the stage is too low", CONFIG, Category.CONFIG_ERROR),
     ],
 )

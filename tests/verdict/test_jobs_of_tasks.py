@@ -39,6 +39,12 @@ def test_a_variable_is_no_status_of_a_library(told: Told) -> None:
     assert told("plan of the transform: CUFFT_INTERNAL_ERROR\n").primary.type == "CUFFT_INTERNAL_ERROR"  # type: ignore[union-attr]
 
 
+def test_a_word_in_small_letters_before_a_status_is_a_programs(told: Told) -> None:
+    for line in ("cuda_err=700 (cudaErrorIllegalAddress) in step 12\n", "status=CUDA_ERROR_ILLEGAL_ADDRESS\n"):
+        assert told(line).verdict.category is Category.ILLEGAL_MEMORY_ACCESS
+    assert told("export last=CUDA_ERROR_ILLEGAL_ADDRESS\n").primary is None
+
+
 def test_a_label_that_begins_late_is_one(told: Told) -> None:
     script = "".join(f"+ export SETTING_{n}=on\n" for n in range(450))
     failed = "0: [default0]:/usr/bin/python3: Error while finding module specification for 'lab.train' (ModuleNotFoundError: No module named 'lab')\n"

@@ -30,6 +30,26 @@ def test_a_heap_check_behind_work_is_one(told: Told) -> None:
     assert primary(incident).message == "free(): invalid pointer"
 
 
+STEPS = "".join(f"step {n}/90 | loss 2.{n} | 1.2 s/it\n" for n in range(1, 9))
+LATER = STEPS.replace("step ", "step 1")
+
+
+def test_a_heap_check_after_a_complaint_that_was_got_over_is_a_crash(told: Told) -> None:
+    for complaint in ("ERROR: the tracker is offline, going on without\n", "ERROR: could not open /run/tracker, going on without\n"):
+        for later in (LATER, ""):
+            incident = told(STEPS + complaint + later + CHECK)
+            assert (incident.status, incident.verdict.category) == (Status.CRASHED, Category.SEGFAULT)
+        assert told(STEPS + complaint + LATER).status is Status.HEALTHY
+
+
+def test_an_engine_that_was_seen_dead_served_nobody_behind_that(told: Told) -> None:
+    full = "ERROR 11-29 20:15:00 [x.py:1] CUDA out of memory. Tried to allocate 2.00 GiB; trying with less\n"
+    dead = "(Worker_TP1 pid=77) ERROR 11-29 20:17:00 Worker proc VllmWorker-1 died unexpectedly, shutting down executor.\n"
+    work = STEPS * 4
+    assert told(full + work + dead).status is Status.CRASHED
+    assert told(full + dead + work).status is Status.DEGRADED
+
+
 # --- whose failure it was
 
 SHARDS = """\
