@@ -21,7 +21,6 @@ from __future__ import annotations
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
-from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
@@ -254,6 +253,10 @@ def _aborts(intake: Intake) -> list[Event]:
     return events
 
 
+#: the line of the source that gdb shows below it
+_SOURCE = Lazy(r"^(?P<line>\d{1,7})\s{1,40}GGML_ASSERT\((?P<expression>.{1,600})\);")
+
+
 def _debugged(intake: Intake) -> list[Event]:
     """What gdb shows of an abort in its own words, arguments and source lines: nothing that the program printed need stand there."""
     events = []
@@ -262,8 +265,8 @@ def _debugged(intake: Intake) -> list[Event]:
         start = next((at for at, line in preceding(intake, index, 12) if line.text.startswith("#0 ")), None)
         if found is None or start is None or found["format"].endswith(" error"):
             continue  # of "CUDA error" the program's own words say more
-        source = pattern_of(rf"^{found['line']}\s+GGML_ASSERT\((?P<expression>.{{1,600}})\);")
-        shown = next((m["expression"] for _, line in following(intake, index, 4) if (m := source.match(line.text)) is not None), None)
+        below = (m for _, line in following(intake, index, 4) if (m := _SOURCE.match(line.text)) is not None)
+        shown = next((m["expression"] for m in below if m["line"] == found["line"]), None)
         asserts = _ASSERT in found["format"]
         said = f"{_ASSERT}({shown}) failed" if shown and asserts else found["format"]
         place = {"file": found["file"], "line": int(found["line"])}
