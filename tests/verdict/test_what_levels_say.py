@@ -92,3 +92,10 @@ def test_a_collectors_level_says_nothing_of_a_full_gpu(told: Told, record: str) 
 def test_an_error_that_a_program_tells_at_info_is_still_its_own_business(told: Told) -> None:
     record = '{{"timestamp":"2026-11-29T20:15:03Z","severity":"INFO","body":"{0}"}}\n'
     assert told(record.format("loading") + record.format("ValueError: one sample was too long") + record.format("left")).primary is None
+
+
+def test_a_level_in_brackets_is_one(told: Told) -> None:
+    steps = "".join(f"step {n}/90 | loss 2.{n} | 1.2 s/it\n" for n in range(1, 9))
+    assert "operator" in primary(told(steps + "[ERROR] the operator went wrong\n")).message
+    for calm in ("[ERRORS] are listed below\n", "[ERROR] 0 of 9 tests\n", "the word [ERROR] in a line\n"):
+        assert told(steps + calm).status is Status.HEALTHY

@@ -76,6 +76,7 @@ _TOLD = Pattern(
 _BROKEN = Pattern(r"^[\w.]{0,80}(?:Error|Exception): (?:CUDA|HIP) (?:out of memory\. Tried|error: )")
 _PHRASES = Pattern(
     r"^(?:[\w./-]{1,120}: )?(?:fatal )?error: (?!0\b)\S|^(?:FATAL|CRITICAL)\b(?: ERROR)?[: ]|^ERROR\b[: ]"
+    r"|^\[(?:ERROR|FATAL|CRITICAL)\] [^\W\d]"
     r"|^fatal: \S|^Error: \S|^(?:Scheduler |Detokenizer )?Watchdog timeout\b|^\w{1,40} watchdog timeout \(self\."
     r"|^[\w./-]{1,200}\(\d{1,7}\): (?:fatal )?error(?: #\d+)?: ",
 )
