@@ -81,8 +81,6 @@ def _settings(primary: Failure, facts: Facts, finding: Finding | None, outside: 
     elif name in _KILLED:
         kinds.append("killed")
     own = primary.root_message or primary.message
-    if (primary.root_type or name).rsplit(".", 1)[-1] == "AssertionError" and not _OF_SHAPES.search(own):
-        kinds.append("other_check")
     if "InductorError" in said and not _COMPILER.search(said):
         kinds.append("inductor")
     missing = _NO_MODULE.search(said)
@@ -94,6 +92,8 @@ def _settings(primary: Failure, facts: Facts, finding: Finding | None, outside: 
         kinds.append("raised")
         if all(owner_of(frame) is not Owner.USER for frame in primary.frames[-3:]):
             kinds.append("of_engine")
+    if (primary.root_type or name).rsplit(".", 1)[-1] == "AssertionError" and not _OF_SHAPES.search(own):
+        kinds.append("other_check")
     return kinds
 
 

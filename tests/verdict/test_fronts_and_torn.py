@@ -95,3 +95,15 @@ def test_a_dump_without_a_name_is_that_of_the_only_process(told: Told) -> None:
     only = "".join(line for line in WORK.splitlines(keepends=True) if " TP0]" in line)
     assert [f.function for f in primary(told(only + BARK + DUMP)).frames][-1:] == ["recv"]
     assert primary(told(WORK + BARK + DUMP)).frames == ()
+
+
+def test_a_torn_word_of_a_broken_connection_is_a_consequence_beside_a_failure(told: Told) -> None:
+    broken = 'Traceback (most recent call last):\n  File "/j/train.py", line 9, in main\n    dist.barrier()\nRuntimeError: [/src/gloo/gloo/transport/tcp/pair.cc:534] Connection {}'
+    raised = 'Traceback (most recent call last):\n  File "/j/train.py", line 7, in main\n    row = rows[key]\nKeyError: 7'
+
+    def by(number: int, text: str) -> str:
+        return "".join(f"[rank{number}]: {line}\n" for line in text.splitlines())
+
+    for said, first in (("cl", 1), ("could not be bound to the port", 2)):
+        incident = told(by(2, broken.format(said)) + by(1, raised))
+        assert incident.verdict.rank is not None and incident.verdict.rank.number == first

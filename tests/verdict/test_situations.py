@@ -33,11 +33,12 @@ def test_each_situation_has_advice_in_some_category() -> None:
 @pytest.mark.parametrize(
     ("said", "has", "lacks"),
     [
+        ("RuntimeError: [/src/gloo/gloo/transport/tcp/pair.cc:534] Connection cl", "GLOO_SOCKET_IFNAME", "NCCL_DEBUG"),
         ("torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (10.0.0.9, 29500).", "MASTER_PORT", "NCCL_DEBUG"),
         ("KVTransferError: Decode instance could be dead, remote mooncake session 10.0.0.9:16001 is not alive", "other instance", "NCCL_DEBUG"),
         ("RuntimeError: synStatus=9 [Device-type mismatch] Device acquire failed.", "hl-smi", "dcgmi"),
     ],
-    ids=["store", "transfer", "gaudi"],
+    ids=["torn", "store", "transfer", "gaudi"],
 )  # fmt: skip
 def test_advice_is_of_the_library_that_failed(told: Told, said: str, has: str, lacks: str) -> None:
     incident = told(f'Traceback (most recent call last):\n  File "/srv/job/loop.py", line 7, in <module>\n    run()\n{said}\n')
