@@ -6,7 +6,7 @@ maker.add(812, "[2026-11-29 20:15:20 TP1] boom")
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from forensics.ingest.clock import ClockWatch, moment, with_year
 from forensics.ingest.decode import plain, visible
@@ -26,6 +26,8 @@ _LEVELS = {
 _PREFIX_REACH = 2_000
 #: lines that vote on the weak prefixes
 _SAMPLE = 400
+#: how Markdown and forums mark a block of code, and how many of its lines are asked whether that hides a prefix
+_BLOCK, _ASKED = " " * 4, 60
 #: a worker that has no rank in its name yet says which one it is
 _IS_RANK = Pattern(r"\bworld_size=\d{1,6} rank=(\d{1,6}) local_rank=")
 
@@ -34,14 +36,15 @@ class LineMaker:
     """Makes the lines of one source. default_rank: what the file's name says, for lines that say nothing; sample: texts
     of the source, in order, that tell its prefixes."""
 
-    __slots__ = ("_default", "_learned", "_quoted", "_source", "_table", "lines", "watch")
+    __slots__ = ("_bare", "_default", "_learned", "_source", "_table", "lines", "watch")
 
     def __init__(self, source: int, default_rank: Rank | None = None, sample: Iterable[str] = ()) -> None:
         self._source = source
         self._default = default_rank
         self.watch = ClockWatch()
         self.lines: list[LogLine] = []
-        self._quoted, self._learned = False, None
+        self._bare: Callable[[str], str] | None = None
+        self._learned = None
         raws = list(sample)
         if not raws:
             self._table = table_of()
@@ -51,9 +54,9 @@ class LineMaker:
         # a crash mostly stands at the end, and its tracebacks show a prefix that nothing else does
         later = [text for raw in raws[_SAMPLE:] if _is_framed(raw) for text in visible(raw)][:_SAMPLE]
         drawn = [text for raw in raws[:_SAMPLE] if "\r" in raw and _is_framed(raw) for text in visible(raw)][:_SAMPLE]
-        self._quoted = _is_quoted(head)
-        if self._quoted:
-            head, later, drawn = ([_unquote(text) for text in texts] for texts in (head, later, drawn))
+        bare = self._bare = _unquote if _is_quoted(head) else _undented(head)
+        if bare is not None:
+            head, later, drawn = ([bare(text) for text in texts] for texts in (head, later, drawn))
         # the head may be what the job's script printed before the launcher that labels its lines was started
         self._table = table_of(votes(head) | votes([*filter(_is_framed, head), *later]))
         framed = [text for text in (*head, *drawn, *later) if _is_framed(text)]
@@ -69,7 +72,7 @@ class LineMaker:
 
     def parse(self, number: int, raw: str) -> list[LogLine]:
         """One visible line; several where a JSON message holds line feeds."""
-        line = _unquote(raw) if self._quoted else raw
+        line = raw if self._bare is None else self._bare(raw)
         if len(line) > _PREFIX_REACH and line[0] != "{":
             head = self._table.peel(line[:_PREFIX_REACH])
             body = head.text + line[_PREFIX_REACH:]
@@ -123,6 +126,19 @@ def _unquote(text: str) -> str:
     if text.startswith("> "):
         return text[2:]
     return text[1:] if text.startswith(">") else text
+
+
+def _undented(head: list[str]) -> Callable[[str], str] | None:
+    """What takes the indentation off a source that was pasted as a block of code, or None: nearly all lines share it, and it hides a
+    prefix. Without one there is nothing to gain: a parser takes an indented line, and frames of a torn traceback belong where they are."""
+    filled = [text for text in head if text.strip()]
+    if len(filled) < 3 or sum(text.startswith(_BLOCK) for text in filled) < 0.9 * len(filled):
+        return None
+    width = min(len(text) - len(text.lstrip(" ")) for text in filled if text.startswith(_BLOCK))
+    margin = " " * width
+    if not any(table_of().peel(text[width : _PREFIX_REACH]).captures for text in filled[:_ASKED] if text.startswith(margin)):
+        return None
+    return lambda text: text[width:] if text.startswith(margin) else text
 
 
 def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:

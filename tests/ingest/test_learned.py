@@ -69,3 +69,37 @@ def test_redrawn_bars_do_not_outvote_the_prefix_of_the_lines() -> None:
     assert _texts(lines)[-1] == "KeyError: 7"
     bare = [line.removeprefix("0: ") for line in lines]
     assert _texts([*bare[1:], "3: a list's third"])[-1] == "3: a list's third"
+
+
+PASTED = [
+    "    [rank1]: Traceback (most recent call last):",
+    '    [rank1]:   File "/app/train.py", line 12, in <module>',
+    "    [rank1]:     main()",
+    "",
+    "    [rank1]: OSError: [Errno 28] No space left on device",
+]
+
+
+def _taken(texts: list[str]) -> list[tuple[str, str]]:
+    maker = LineMaker(0, sample=texts)
+    for number, text in enumerate(texts, 1):
+        maker.add(number, text)
+    assert [line.raw for line in maker.lines] == texts
+    return [(line.text, line.rank.label if line.rank else "") for line in maker.lines]
+
+
+def test_a_paste_that_was_indented_as_a_block_of_code_is_read_without_its_margin() -> None:
+    assert _taken(PASTED) == [
+        ("Traceback (most recent call last):", "rank 1"),
+        ('  File "/app/train.py", line 12, in <module>', "rank 1"),
+        ("    main()", "rank 1"),
+        ("", ""),
+        ("OSError: [Errno 28] No space left on device", "rank 1"),
+    ]
+
+
+def test_an_indentation_that_hides_no_prefix_stays() -> None:
+    frames = ['    File "/app/train.py", line 12, in <module>', "      main()", '    File "/app/train.py", line 7, in main', "      save()"]
+    assert [text for text, _ in _taken(frames)] == frames
+    some = [*PASTED[:3], "started by hand", "no margin here"]  # a part of a log quotes another
+    assert [text for text, _ in _taken(some)] == some
