@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forensics.ingest.options import ReadOptions
-from forensics.model.verdict import Incident
+from forensics.model.verdict import Incident, Status
 from forensics.pipeline import analyze
 
 WHOLE = ReadOptions(whole_below=1 << 40)
@@ -115,3 +115,27 @@ def test_an_error_in_brackets_may_go_on_with_a_message(tmp_path: Path) -> None:
     primary = analyze([log]).primary
     assert primary is not None
     assert primary.message.endswith("the link to its peer is down")
+
+
+def test_the_only_rank_that_is_named_is_no_answer_where_lines_were_not_kept(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(f"launching RANK=0 here\n{calm(0)}launching RANK=1 here\n{calm(2_400)}{TRACEBACK}", encoding="utf-8")
+    assert log.stat().st_size > 2 * ReadOptions().whole_below
+    assert analyze([log]).verdict.rank is None
+    log.write_text(f"launching RANK=0 here\n{calm(0, 40)}{TRACEBACK}", encoding="utf-8")
+    rank = analyze([log]).verdict.rank
+    assert rank is not None and rank.number == 0
+
+
+def test_an_orderly_end_amid_a_big_log_is_one(tmp_path: Path) -> None:
+    api, core = "(APIServer pid=9) INFO 10-02 10:{}:00 ", "(EngineCore pid=71) INFO 10-02 10:{}:00 "
+    serves = "".join(
+        f"{api.format(n)}[loggers.py:127] Engine 000: Avg prompt throughput: 2.0 tokens/s, Avg generation throughput: 9.{n} tokens/s\n"
+        for n in range(10, 14)
+    )
+    asked = f"{core.format(20)}[core.py:1300] [shutdown] EngineCore: trigger received signal=SIGTERM\n"
+    left = f"{api.format(20)}[launcher.py:149] [shutdown] API server: shutting down FastAPI HTTP server\n"
+    pause = calm(7_000, 60)  # what stands between is not kept
+    whole, windows = both(tmp_path, serves + asked + pause + left)
+    assert whole.status is windows.status is Status.HEALTHY
+    assert both(tmp_path, serves + asked + pause)[1].status is not Status.HEALTHY

@@ -166,7 +166,7 @@ def _incident(
         collective=chosen.hang.collective if chosen.hang is not None and primary is not None else None,
         hardware=hardware.rows(events, quotes),
         facts=facts,
-        ranks=strip(intake.activity, chosen.cast, chosen.hang, status, chosen.owner, chosen.alike)
+        ranks=strip(intake.activity, chosen.cast, chosen.hang, status, chosen.owner, chosen.alike, chosen.run.events)
         if primary is not None
         else strip(intake.activity, chosen.nobody, None, Status.HEALTHY),
         others=(*others, *chosen.handled),

@@ -25,6 +25,8 @@ from forensics.verdict.sighting import TAUGHT, Sighting, is_work_text
 _MOST_LINES = 20_000
 #: lines above a failure in which its time and step are sought
 _ABOVE = 400
+#: lines in which a job ends that ends in order
+_LAST_LINES = 60
 _DEALT_WITH = Pattern(
     r"\b(?:[Ff]all(?:ing|s)? ?back|[Ff]allback|[Ss]kipping|[Ii]gnor(?:ed|ing)|[Rr]etry(?:ing)?)\b"
     r"|\b(?:will be disabled|not critical|non-fatal)\b"
@@ -204,10 +206,15 @@ def moved_until(quotes: Quotes, span: Span) -> bool:
 
 def orderly_end(intake: Intake) -> Span | None:
     """The last line that shows an orderly end, among the last lines of the input."""
-    for line in reversed(intake.lines[-60:]):
+    for line in reversed(intake.lines[-_LAST_LINES:]):
         if is_end(line):
             return Span(line.source, line.number, line.number)
     return None
+
+
+def ends_behind(quotes: Quotes, span: Span) -> bool:
+    """True where one of the next lines that were kept shows an orderly end."""
+    return any(is_end(line) for line in quotes.after(span)[:_LAST_LINES])
 
 
 def finished_before(quotes: Quotes, span: Span) -> Span | None:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
-from forensics.model.source import LogLine, Rank, RankActivity
+from forensics.model.source import LogLine, LogSource, Rank, RankActivity
 from forensics.model.verdict import CausalRole, RankRow, Status
 from forensics.verdict.fold import Group
 from forensics.verdict.hang import Hang
-from forensics.verdict.roles import Cast
+from forensics.verdict.roles import Cast, is_watchdog
 from forensics.verdict.sighting import Sighting, signal_of
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"
@@ -45,6 +45,8 @@ _LOUD = ("missing", "initiating", "waiting", "same", "cascade", "unknown", "tear
 #: what a process prints of its own failure
 _OWN_FAILURES = (EventKind.PYTHON, EventKind.NATIVE, EventKind.FATAL_SIGNAL, EventKind.DEVICE_ASSERT, EventKind.DEVICE_ERROR)
 
+#: roles that say whose the failure is
+_STARTED = (CausalRole.INITIATING, CausalRole.SAME)
 _WEIGHT = {
     CausalRole.INITIATING: 5,
     CausalRole.SAME: 4,
@@ -61,9 +63,10 @@ def strip(
     status: Status,
     first: Rank | None = None,
     alike: Sequence[Rank] = (),
+    events: Sequence[Event] = (),
 ) -> tuple[RankRow, ...]:
     """One row for each rank that was seen, by number, then by label. status: of the run; it says what became of the others; alike:
-    those that failed in the same way, though nothing that they printed names them, and which of them was first."""
+    those that failed in the same way, though nothing that they printed names them, and which of them was first; events: of the run."""
     seen: dict[tuple[str, str | None], Rank] = {a.rank.key: a.rank for a in activity}
     acts = {a.rank.key: a for a in activity}
     outcome: dict[tuple[str, str | None], CausalRole] = {}
@@ -72,6 +75,8 @@ def strip(
         for place, rank in enumerate(group.ranks):
             seen.setdefault(rank.key, rank)
             own = CausalRole.SAME if role is CausalRole.INITIATING and place else role
+            if hang is None and own in _STARTED and is_watchdog(group):
+                own = CausalRole.UNKNOWN  # it tells that it did not get on; whether it or another is why, nothing says
             if _WEIGHT[own] > _WEIGHT.get(outcome.get(rank.key, CausalRole.TEARDOWN), 0):
                 outcome[rank.key] = own
     words = {key: role.value for key, role in outcome.items()}
@@ -90,6 +95,9 @@ def strip(
         others = "ok"
     else:  # a failure that names no rank says of none that it did not fail
         others = "silent" if words else "unobserved"
+        for event in events:
+            if event.rank is not None and event.fields.get("what") in _NO_FAULT:
+                words.setdefault(event.rank.key, CausalRole.TEARDOWN.value)
     rows = [RankRow(rank, words.get(key, others), acts.get(key)) for key, rank in seen.items()]
     rows = _without_nameless(_one_each(rows))
     rows = _without_agents(rows)
@@ -150,10 +158,11 @@ def whose(
     activity: Sequence[RankActivity],
     world_size: int | None,
     lines: Sequence[LogLine],
+    sources: Sequence[LogSource] = (),
 ) -> Rank | None:
     """Whose failure it was, where its own lines do not say: the only rank of the job, peers that saw one local rank go, another report of
     it or a message that names one rank, the only process that the same signal ended, the launcher's word, srun's first ended task, and last
-    the only rank that any line names."""
+    the only rank that any line names, where all lines are at hand."""
     if first.rank is not None and first.rank.number is not None:
         return first.rank
     if _from_outside(first):
@@ -197,7 +206,7 @@ def whose(
         return task
     if world_size == 1 and own is None:
         return Rank("rank 0", 0)
-    if own is None and not activity:
+    if own is None and not activity and not _has_holes(sources, lines):
         names = {
             int(next(filter(None, m.groups()))) for line in lines[:_MOST_LINES] for m in _IS.finditer(line.text[:400])
         }
@@ -205,6 +214,11 @@ def whose(
             number = names.pop()
             return Rank(f"rank {number}", number)
     return own
+
+
+def _has_holes(sources: Sequence[LogSource], lines: Sequence[LogLine]) -> bool:
+    """True where lines were not kept: another rank may name itself in one of them."""
+    return sum(source.lines for source in sources) > len({(line.source, line.number) for line in lines})
 
 
 def _spawned(first: Sighting, lines: Sequence[LogLine]) -> Rank | None:

@@ -97,7 +97,7 @@ def analyse(
             judgement.title,
             judgement.others,
         )
-    owner = whose(primary.first, run.events, intake.activity, facts.at_least, intake.lines)
+    owner = whose(primary.first, run.events, intake.activity, facts.at_least, intake.lines, intake.sources)
     alike = tasks_alike(primary, run.events)
     waited = judgement.category in _WAITED
     if not waited:

@@ -19,6 +19,7 @@ from forensics.verdict.outcome import (
     aftermath,
     caught,
     comes_and_goes,
+    ends_behind,
     finished_before,
     in_step,
     logged_and_went_on,
@@ -59,7 +60,7 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     refused_before = {_place(m) for m in serious if refused(m, quotes)}
     live = [m for m in serious if not caught(m, quotes) and _place(m) not in refused_before]
     later = aftermath(quotes, last.span, last.stream, steady=True)
-    if _asked_to_stop(primary) and orderly_end(intake) is not None:
+    if _asked_to_stop(primary) and (orderly_end(intake) is not None or ends_behind(quotes, last.span)):
         return Status.HEALTHY
     gone = [
         m

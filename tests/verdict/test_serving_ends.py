@@ -313,3 +313,23 @@ def test_a_value_error_inside_of_the_reader_of_weights_is_no_setting(told: Told)
     other = told(text.format(file="base_loader.py", name="check")).verdict
     assert reader.category is Category.MODEL_LOAD
     assert other.category is not Category.MODEL_LOAD
+
+
+def test_workers_that_saw_their_parent_go_were_torn_down(told: Told) -> None:
+    start = "".join(f"(Worker_TP{n} pid={70 + n}) INFO 10-02 10:00:01 [model_runner.py:100] Starting to load the model\n" for n in range(3))
+    raised = "".join(
+        f"(EngineCore_DP0 pid=60) ERROR 10-02 10:00:09 [core.py:708] {line}\n"
+        for line in (
+            "Traceback (most recent call last):",
+            '  File "/usr/lib/python3/dist-packages/vllm/v1/engine/core.py", line 699, in run_engine_core',
+            "    engine = make(args)",
+            "ValueError: no such engine",
+        )
+    )
+    gone = "".join(
+        f"(Worker_TP{n} pid={70 + n}) INFO 10-02 10:00:10 [multiproc_executor.py:558] Parent process exited, terminating worker\n"
+        for n in range(2)
+    )
+    assert {row.rank.label: row.outcome for row in told(start + raised + gone).ranks if row.rank.label.startswith("TP")} == {
+        "TP0": "teardown", "TP1": "teardown", "TP2": "unobserved",
+    }  # fmt: skip

@@ -162,3 +162,14 @@ def test_a_dump_of_another_process_gives_no_path(told: Told) -> None:
     assert _at(told(_barked(0) + _spied(1, "reduce"))) == []
     assert _at(told(_barked(0, 1) + _spied(0, "gather").replace("sglang::scheduler_TP0", "python serve.py"))) == []
     assert _at(told(_spied(0, "gather") + _barked(0))) == []  # asked for before
+
+
+def outcomes(incident: Incident) -> dict[str, str]:
+    return {row.rank.label: row.outcome for row in incident.ranks}
+
+
+def test_a_rank_that_only_reports_a_hang_did_not_fail_first(told: Told) -> None:
+    assert outcomes(told(WORK + watchdog(3))) == {"TP0": "silent", "TP1": "silent", "TP2": "silent", "TP3": "unknown"}
+    raised = 'Traceback (most recent call last):\n  File "/srv/app/serve.py", line 8, in step\n    take(x)\nKeyError: 7\n'
+    failed = "".join(f"[2026-05-06 11:06:00 TP3] {line}\n" for line in raised.splitlines())
+    assert outcomes(told(WORK + failed))["TP3"] == "initiating"
