@@ -27,7 +27,7 @@ _ENDS = {
 }
 _TOKEN = Pattern(rb"""['"()\[\]{}]""")
 _QUOTES = b"'\""
-_OPENING, _CLOSING = b"([{", b")]}"
+_OPENING = b"([{"
 #: of a conversation the next message
 _NEXT = Pattern(rb"\s{0,80},\s{0,80}\{")
 #: how lines begin before a text, by their size, digits and hexadecimal letters aside: so many sizes, so many of one, none longer
@@ -98,22 +98,15 @@ def is_asked(line: bytes | bytearray, start: int, stop: int) -> bool:
 def _remember(line: bytes | bytearray, start: int, at: int, stop: int, inside: bool) -> None:
     """Of a line that shows a request, and in it from `at` on a text which is open at `stop`, all before that text: an engine's lines begin
     alike, and are not read as far again."""
-    depth, opens = 1, not inside and line[at - 1] in _QUOTES
-    while not opens or (end := _quote_end(line, at, stop)) < stop:
-        if (found := _TOKEN.search(line, end + 1 if opens else at, stop)) is None:
-            return
-        at = found.end()
-        opens = line[at - 1] in _QUOTES
-        depth += (line[at - 1] in _OPENING) - (line[at - 1] in _CLOSING)
-        if not depth:
-            return
-    if at - start <= _LONGEST:
-        known = next((known for size, known in _BEGINNINGS if size == at - start), None)
-        if known is None and len(_BEGINNINGS) < _MOST_SIZES:
-            known = set()
-            _BEGINNINGS.append((at - start, known))
-        if known is not None and len(known) < _MOST_ALIKE:
-            known.add(bytes(line[start:at]).translate(_ALIKE))
+    begin = at if not inside and line[at - 1] in _QUOTES else _bracket(line, at, stop)[1]
+    if not begin or begin - start > _LONGEST:
+        return
+    known = next((known for size, known in _BEGINNINGS if size == begin - start), None)
+    if known is None and len(_BEGINNINGS) < _MOST_SIZES:
+        known = set()
+        _BEGINNINGS.append((begin - start, known))
+    if known is not None and len(known) < _MOST_ALIKE:
+        known.add(bytes(line[start:begin]).translate(_ALIKE))
 
 
 def asked_in(line: bytes, stop: int) -> list[tuple[int, int]]:
@@ -133,9 +126,13 @@ def asked_in(line: bytes, stop: int) -> list[tuple[int, int]]:
     return found
 
 
-@lru_cache(maxsize=512)
 def _is_severe(before: bytes) -> bool:
     """Of what stands before a text: without its numbers the lines of an engine begin alike."""
+    return _severe(before) if len(before) <= _LONGEST else _severe.__wrapped__(before)
+
+
+@lru_cache(maxsize=512)
+def _severe(before: bytes) -> bool:
     before = before.upper()
     return b"ERROR" in before or b"CRITICAL" in before or b"FATAL" in before or b"EXCEPTION" in before
 
@@ -145,33 +142,34 @@ def closing(line: bytes | bytearray, at: int, stop: int) -> int:
     opener = line[at - 1]
     if line.find(_CLOSERS[opener], at, stop) < 0:
         return stop  # the commonest case by far where something is found in what a user wrote
-    return _quote_end(line, at, stop) if opener in _QUOTES else _bracket_end(line, at, stop)
+    return _quote_end(line, at, stop) if opener in _QUOTES else _bracket(line, at, stop)[0]
 
 
-def _bracket_end(line: bytes | bytearray, at: int, stop: int) -> int:
-    """The bracket that closes what is open at `at`; those in quotes do not count."""
+def _bracket(line: bytes | bytearray, at: int, stop: int) -> tuple[int, int]:
+    """(the bracket that closes what is open at `at`, or `stop`; where a text in quotes, whose brackets do not count, begins that is open
+    there, or 0)."""
     depth = 1
     search = _TOKEN.search
     while (found := search(line, at, stop)) is not None:
         at = found.end()
         token = line[at - 1]
         if token in _QUOTES:
-            at = _quote_end(line, at, stop) + 1
+            begin, at = at, _quote_end(line, at, stop) + 1
             if at >= stop:
-                return stop
+                return stop, begin if at > stop else 0
         elif token in _OPENING:
             depth += 1
         else:
             depth -= 1
             if not depth:
-                return at - 1
-    return stop
+                return at - 1, 0
+    return stop, 0
 
 
 def _messages_end(line: bytes | bytearray, at: int, stop: int) -> int:
     """The brace that ends the message around `at`, or the last of those that follow it."""
     while True:
-        end = _bracket_end(line, at, stop)
+        end = _bracket(line, at, stop)[0]
         following = _NEXT.match(line, end + 1, stop)
         if following is None:
             return end

@@ -39,3 +39,12 @@ def test_an_engines_line_is_read_once_as_far_as_its_text_begins() -> None:
     assert len(asked._BEGINNINGS) == 1 and len(asked._BEGINNINGS[0][1]) == 1
     torn = lines[0].replace(b"it said: ", b"it said.')")[: at + 2] + b" CUDA error: out of memory"
     assert not asked.is_asked(torn, 0, len(torn))
+
+
+def test_what_stands_before_a_text_is_remembered_only_where_it_is_short() -> None:
+    asked._severe.cache_clear()
+    for n in range(20):
+        line = b"x" * 100_000 + b"%c" % (97 + n) + b" obj=GenerateReqInput(text='a CUDA error'"
+        assert asked.is_asked(line, 0, len(line) - 1)
+        assert not asked.is_asked(b"ERROR " + line, 0, len(line) + 5)
+    assert asked._severe.cache_info().currsize == 0
