@@ -16,6 +16,7 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Rank
+from forensics.parse.launchers import shard_of
 from forensics.parse.rows import Row, Table
 
 _L = EventKind.LAUNCHER
@@ -126,7 +127,7 @@ _TABLE = Table(
             _L,
             r"^(?P<message>Shard (?P<shard>\d{1,4}) failed to start)\s*$",
             fields={"what": "child_failed", "by": "tgi"},
-            who=lambda groups, line: Rank(f"rank {groups['shard']}", int(groups["shard"] or 0)),
+            who=shard_of,
         ),
         Row("ShardCannotStart", _L, fields={"what": "child_failed", "by": "tgi"}),
         Row("Webserver Crashed", _L, fields={"what": "child_failed", "by": "tgi"}),

@@ -48,13 +48,13 @@ def _vllm_worker(groups: Groups, line: LogLine) -> Rank | None:
     return Rank(f"rank {int(number)}", int(number))
 
 
-_OTHER_ENGINE = Lazy(r"EngineCore_(?:DP)?[1-9]")
-
-def _shard(groups: Groups, line: LogLine) -> Rank | None:
+def shard_of(groups: Groups, line: LogLine) -> Rank | None:
     """TGI's shards are numbered by rank."""
     number = groups.get("shard") or groups.get("index")
     return Rank(f"rank {number}", int(number)) if number is not None else line.rank
 
+
+_OTHER_ENGINE = Lazy(r"EngineCore_(?:DP)?[1-9]")
 
 _TABLE = Table(
     "launchers",
@@ -167,7 +167,7 @@ _TABLE = Table(
             fill=lambda g, line: {
                 "exit": ProcessExit(None, signal_of_exit(-int(g["signal_number"] or 0)), None, "tgi")
             },
-            who=_shard,
+            who=shard_of,
         ),
         Row(
             "llama runner process has terminated",

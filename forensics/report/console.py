@@ -276,13 +276,13 @@ def _grid_of_marks(block: Strip, text: Text) -> None:
 def _rows_of_marks(block: Strip) -> list[tuple[int | None, bool, tuple[Cell, ...]]]:
     """Rows of 32 ranks: the first one's number if it has one, whether three or more rows alike throughout are one, the cells."""
     rows = [block.cells[start : start + 32] for start in range(0, len(block.cells), 32)]
+    numbered = any(cell.number is not None for cell in block.cells)
     found, place = [], 0
     while place < len(rows):
         row, last = rows[place], place
         marks = {cell.mark for cell in row}
         while len(marks) == 1 and last + 1 < len(rows) and {cell.mark for cell in rows[last + 1]} == marks:
             last += 1
-        numbered = any(cell.number is not None for cell in block.cells)
         first = row[0].number if row[0].number is not None or numbered else place * 32
         last = last if last > place + 1 else place
         found.append((first, last > place, tuple(cell for one in rows[place : last + 1] for cell in one)))

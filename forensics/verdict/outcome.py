@@ -20,7 +20,7 @@ from forensics.model.record import record
 from forensics.model.source import LogLine, Span
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.requests import QUOTED
-from forensics.verdict.sighting import TAUGHT, Sighting, is_work_text
+from forensics.verdict.sighting import SHOWN, TAUGHT, Sighting, is_work_text
 
 _MOST_LINES = 20_000
 #: lines above a failure in which its time and step are sought
@@ -335,7 +335,7 @@ def caught(seen: Sighting, quotes: Quotes) -> bool:
     if seen.rule == TAUGHT:
         return False
     own = quotes.lines(seen.span, 1)
-    if seen.rule in (*QUOTED, "handled", "shown") or seen.rule.startswith("harmless."):
+    if seen.rule in (*QUOTED, "handled", SHOWN) or seen.rule.startswith("harmless."):
         return True
     if seen.level in _LOW or (own and own[0].level in _LOW):
         return True

@@ -30,8 +30,8 @@ from forensics.verdict.requests import PERHAPS, QUOTED, quoted
 from forensics.verdict.restarts import recovered
 from forensics.verdict.roles import Cast, assign
 from forensics.verdict.secondary import subordinate
-from forensics.verdict.shown import SHOWN, only_shown
-from forensics.verdict.sighting import Sighting, sight
+from forensics.verdict.shown import only_shown
+from forensics.verdict.sighting import SHOWN, Sighting, sight
 from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.survival import earliest, interrupted, survived
 from forensics.verdict.taught import overlooked, teach

@@ -12,8 +12,6 @@ from forensics.verdict.outcome import printed_inside
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
-#: the rule's name
-SHOWN = "shown"
 _LEVELS = frozenset(("DEBUG", "VERBOSE", "TRACE", "V"))
 #: such a level as a line's first word, where no dialect reads it: behind a time, brackets, nothing
 _FIRST_WORD = Pattern(r"^[^A-Za-z]{0,40}(?:DEBUG|VERBOSE|TRACE|debug|verbose|trace)(?:\d{1,2})?(?:\]|:|\||\s)")

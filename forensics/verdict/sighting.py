@@ -65,6 +65,8 @@ _COMPILER = Pattern(r"^.{0,400}?\b(?:fatal )?error(?: [A-Z]?\d+)?: .{1,600}$", r
 
 #: the rule of a failure that a user's own signature names: never dealt with, whatever stands around it
 TAUGHT = "taught"
+#: that of a caught exception which is only shown to those who debug
+SHOWN = "shown"
 
 _KIND = {
     EventKind.PYTHON: "python",
