@@ -63,12 +63,19 @@ def test_a_level_in_brackets_is_no_part_of_a_message(tmp_path: Path) -> None:
     assert windows.primary.message == SAID
 
 
-def test_a_list_in_brackets_is_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        "[INFORMATION MISSING] of both\n[8, 4096]",
+        "[ERROR] 2026-11-29-20:15:31 (PID:71, Device:3) the link to its peer is down",
+    ],
+)
+def test_a_message_may_go_on_with_brackets(tmp_path: Path, more: str) -> None:
     log = tmp_path / "a.log"
-    log.write_text(TRACEBACK + "[INFORMATION MISSING] of both\n[8, 4096]\n", encoding="utf-8")
+    log.write_text(f"{TRACEBACK}{more}\n", encoding="utf-8")
     primary = analyze([log]).primary
     assert primary is not None
-    assert primary.message.endswith("[INFORMATION MISSING] of both\n[8, 4096]")
+    assert primary.message.endswith(more)
 
 
 def test_an_error_line_that_runs_on_is_cut_alike(tmp_path: Path) -> None:
@@ -107,14 +114,6 @@ def test_what_each_line_says_is_no_woven_crash(tmp_path: Path) -> None:
     wanted = anchors_for([])
     assert any(anchor.literal == b"[runner.py" and anchor.after >= 20 for anchor in wanted)
     assert len(read([log], wanted).lines) < 20_000
-
-
-def test_an_error_in_brackets_may_go_on_with_a_message(tmp_path: Path) -> None:
-    log = tmp_path / "a.log"
-    log.write_text(TRACEBACK + "[ERROR] 2026-11-29-20:15:31 (PID:71, Device:3) the link to its peer is down\n", encoding="utf-8")
-    primary = analyze([log]).primary
-    assert primary is not None
-    assert primary.message.endswith("the link to its peer is down")
 
 
 def test_the_only_rank_that_is_named_is_no_answer_where_lines_were_not_kept(tmp_path: Path) -> None:

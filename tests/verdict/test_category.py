@@ -17,6 +17,8 @@ from forensics.verdict.sighting import sight
 
 ENGINE = Frame("f", "/usr/lib/python3/dist-packages/vllm/engine/x.py")
 USER = Frame("f", "/home/me/train.py")
+TORCH = Frame("__init__", "/opt/env/lib/python3.12/site-packages/torch/distributions/distribution.py", 71)
+CONFIG = Frame("check", "/opt/env/lib/python3.12/site-packages/deepspeed/runtime/config.py", 700)
 SPAN = Span(0, 10, 20)
 
 
@@ -74,6 +76,18 @@ def finding(
         ("TypeError", "f() got an unexpected keyword argument 'bias'", USER, Category.USER_CODE),
         ("KeyError", "'tokens'", USER, Category.USER_CODE),
         ("RuntimeError", "something nobody has seen", ENGINE, Category.UNKNOWN),
+        # what a library says of what it was given
+        ("TypeError", "'NoneType' object is not callable", ENGINE, Category.MISSING_LIBRARY),
+        ("TypeError", "'NoneType' object is not callable", USER, Category.USER_CODE),
+        ("ray.exceptions.RaySystemError", "System error: Can't deserialize object: ObjectRef(00ff), metadata: b'X'", USER, Category.VERSION_MISMATCH),
+        ("ray.exceptions.RaySystemError", "System error: the object is gone", USER, Category.UNKNOWN),
+        ("ValueError", "`offload_states` cannot be given twice", ENGINE, Category.CONFIG_ERROR),
+        ("ValueError", "The parameter rows of the table is the fourth one", USER, Category.USER_CODE),
+        ("ValueError", "Expected parameter loc of N(a) to satisfy the constraint Real(), but found invalid values:\ntensor([nan])", TORCH, Category.NUMERICS),
+        ("ValueError", "Expected parameter loc of N(a) to satisfy the constraint Real(), but found invalid values:\ntensor([-1.])", TORCH, Category.CONFIG_ERROR),
+        ("ValueError", "rows differ, so you should pad them. Perhaps the field (`labels` here) is nested", TORCH, Category.USER_CODE),
+        ("ValueError", "rows differ, so you should pad them with `pad_rows`", TORCH, Category.CONFIG_ERROR),
+        ("ValueError", "the stage is too low", CONFIG, Category.CONFIG_ERROR),
     ],
 )
 def test_words(kind: str, message: str, frame: Frame, category: Category) -> None:
@@ -134,27 +148,3 @@ def test_words_of_other_run_times_and_what_only_looks_like_them(kind: str, messa
     assert categorize(group(kind, message), [], None).category is category
     beside = group("numpy.exceptions.AxisError", message) if near is None else group(kind, near)
     assert categorize(beside, [], None).category is not category
-
-
-TORCH = Frame("__init__", "/opt/env/lib/python3.12/site-packages/torch/distributions/distribution.py", 71)
-CONFIG = Frame("check", "/opt/env/lib/python3.12/site-packages/deepspeed/runtime/config.py", 700)
-
-
-@pytest.mark.parametrize(
-    ("kind", "message", "frame", "category"),
-    [
-        ("TypeError", "'NoneType' object is not callable", ENGINE, Category.MISSING_LIBRARY),
-        ("TypeError", "'NoneType' object is not callable", USER, Category.USER_CODE),
-        ("ray.exceptions.RaySystemError", "System error: Can't deserialize object: ObjectRef(00ff), metadata: b'X'", USER, Category.VERSION_MISMATCH),
-        ("ray.exceptions.RaySystemError", "System error: the object is gone", USER, Category.UNKNOWN),
-        ("ValueError", "`offload_states` cannot be given twice", ENGINE, Category.CONFIG_ERROR),
-        ("ValueError", "The parameter rows of the table is the fourth one", USER, Category.USER_CODE),
-        ("ValueError", "Expected parameter loc of N(a) to satisfy the constraint Real(), but found invalid values:\ntensor([nan])", TORCH, Category.NUMERICS),
-        ("ValueError", "Expected parameter loc of N(a) to satisfy the constraint Real(), but found invalid values:\ntensor([-1.])", TORCH, Category.CONFIG_ERROR),
-        ("ValueError", "rows differ, so you should pad them. Perhaps the field (`labels` here) is nested", TORCH, Category.USER_CODE),
-        ("ValueError", "rows differ, so you should pad them with `pad_rows`", TORCH, Category.CONFIG_ERROR),
-        ("ValueError", "the stage is too low", CONFIG, Category.CONFIG_ERROR),
-    ],
-)
-def test_what_a_library_says_of_what_it_was_given(kind: str, message: str, frame: Frame, category: Category) -> None:
-    assert categorize(group(kind, message, frame), (), None).category is category
