@@ -1,5 +1,6 @@
 """`python -m forensics`, and the `forensics` command. Out: an exit code."""
 
+import os
 import sys
 
 
@@ -8,10 +9,30 @@ def run() -> int:
     try:
         from forensics.cli.main import main
 
-        return main()
+        code = main()
+        _end(code)
+        return code
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130
+
+
+def _end(code: int) -> None:
+    """Ends the process where nothing is left to do: taking apart what it holds takes a tenth of the time that a short log needs. Returns
+    where somebody measures it, or has something to do at its end, or where what was written cannot go out: that is Python's to tell."""
+    import atexit
+
+    threading = sys.modules.get("threading")
+    has_threads = threading is not None and threading.active_count() > 1
+    if sys.gettrace() or sys.getprofile() or has_threads or atexit._ncallbacks():
+        return
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -65,19 +65,21 @@ def analyze(
     incident: int | None = None,
     read_options: Any = None,
     on_progress: Callable[..., None] | None = None,
+    on_rehearsal: Callable[[Incident], object] | None = None,
 ) -> Incident:
     """Reads logs and says what failed first, and why.
 
     gpu: a name, "sm_120" or "local" where the log does not say; rank: only this rank's lines (label or global number);
     since, until: only lines of that time (seconds on the log's clock, or of the day; lines without a time stay); signatures: folders with
     the user's own signatures; incident: which of several incidents to report (1-based, in the log's order), None chooses;
-    read_options, on_progress: handed to `forensics.ingest.read`. Raises ForensicsError. In the main thread each stage has
-    STAGE_SECONDS of processor time.
+    read_options, on_progress: handed to `forensics.ingest.read`; on_rehearsal: called with what a short sample log gives where this
+    process waits for others that still read: what it does with an incident loads what the real one will need. Raises ForensicsError. In
+    the main thread each stage has STAGE_SECONDS of processor time.
     """
     notes: list[Note] = []
     known: list[Any] = _stage("match", notes, [], lambda: _signatures(signatures))
     wanted = _anchors(known, notes)
-    intake = _stage("ingest", notes, Intake(), lambda: _read(inputs, wanted, known, read_options, on_progress), limited=False)
+    intake = _stage("ingest", notes, Intake(), lambda: _read(inputs, wanted, known, read_options, on_progress, on_rehearsal), limited=False)
     intake = _narrow(intake, rank, since, until)
     return _judged(intake, notes, known, gpu, incident)
 
@@ -177,7 +179,12 @@ def _anchors(known: Sequence[Any], notes: list[Note]) -> list[Anchor]:
 
 
 def _read(
-    inputs: Sequence[Any], anchors: list[Anchor], known: Sequence[Any], options: Any, on_progress: Callable[..., None] | None
+    inputs: Sequence[Any],
+    anchors: list[Anchor],
+    known: Sequence[Any],
+    options: Any,
+    on_progress: Callable[..., None] | None,
+    on_rehearsal: Callable[[Incident], object] | None,
 ) -> Intake:
     from forensics.ingest import from_text, read
     from forensics.ingest.options import DEFAULT
@@ -187,7 +194,9 @@ def _read(
         """Half of what a small log costs is the loading of modules and tables: it is done while other processes still read. What goes
         wrong in it goes wrong again, and is told, where it counts."""
         with suppress(Exception):
-            analyze_intake(from_text(_REHEARSED, anchors=anchors), signatures=known)
+            found = analyze_intake(from_text(_REHEARSED, anchors=anchors), signatures=known)
+            if on_rehearsal is not None:
+                on_rehearsal(found)
 
     options = replace(options or DEFAULT, meanwhile=meanwhile)
     return read(inputs, anchors, replace(options, on_progress=on_progress) if on_progress is not None else options)

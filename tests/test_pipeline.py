@@ -11,6 +11,7 @@ import pytest
 
 import forensics
 from forensics.errors import ForensicsError, UsageError
+from forensics.ingest import files
 from forensics.ingest.options import ReadOptions
 from forensics.model.verdict import Category, Incident, Status
 from forensics.pipeline import analyze
@@ -175,3 +176,19 @@ def test_a_prefix_that_only_the_crash_shows_is_learnt_at_the_end_of_a_long_log(p
     assert found.primary is not None and found.primary.root_type == "KeyError"
     assert [frame.function for frame in found.primary.frames] == ["main", "fit"]
     assert analyze(["\n".join(calm).encode()]).status is Status.HEALTHY
+
+
+def test_the_rehearsal_changes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("step 1 of 9\n" * 9_000 + "ValueError: only one\n")
+    monkeypatch.setattr(files, "BIG", 0)
+    rehearsed: list[Incident] = []
+    told = analyze([log], read_options=ReadOptions(whole_below=0, processes=2), on_rehearsal=rehearsed.append)
+    assert [one.verdict.category for one in rehearsed] != [told.verdict.category]
+    assert told == analyze([log], read_options=ReadOptions(whole_below=0, processes=1), on_rehearsal=rehearsed.append)
+    assert len(rehearsed) == 1
+
+    def fails(_: Incident) -> None:
+        raise ValueError("in what the caller does with it")
+
+    assert told == analyze([log], read_options=ReadOptions(whole_below=0, processes=2), on_rehearsal=fails)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from forensics.cli.output import colored, emit, keep_inputs, let_go_of_stdout
@@ -64,8 +64,20 @@ def report(
     format_ = format_ or SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "console")
     keep_inputs(output, paths)
     aside = format_ != "console" or output is not None  # what comes in is told beside the report, not in it
+    def told(found: Incident) -> str:
+        return render(
+            found,
+            format_,
+            explain=explain,
+            brief=quiet,
+            color=colored(color, output),
+            repro=_offer(found, with_script=format_ == "html") if explain or format_ != "console" else None,
+            redact=redact,
+        )
+
     found = _analyzed(
         paths,
+        told,
         follow=follow,
         aside=aside,
         hide=redact or (redact is None and format_ in PUBLIC),
@@ -79,16 +91,7 @@ def report(
     )
     code = exit_code(found)
     try:
-        text = render(
-            found,
-            format_,
-            explain=explain,
-            brief=quiet,
-            color=colored(color, output),
-            repro=_offer(found, with_script=format_ == "html") if explain or format_ != "console" else None,
-            redact=redact,
-        )
-        emit(text.encode("utf-8", "replace"), output, commands=format_ == "github")
+        emit(told(found).encode("utf-8", "replace"), output, commands=format_ == "github")
     except BrokenPipeError:  # `… | head`: the reader had enough, the verdict stands
         let_go_of_stdout()
     keep()
@@ -97,6 +100,7 @@ def report(
 
 def _analyzed(
     paths: Sequence[str],
+    told: Callable[[Incident], str],
     *,
     follow: bool,
     aside: bool,
@@ -129,7 +133,7 @@ def _analyzed(
 
             with ended_by_interrupt():
                 return run(["-"], signatures=folders, read_options=reading, **options)
-        return run(list(paths) or ["-"], signatures=folders, read_options=reading, **options)
+        return run(list(paths) or ["-"], signatures=folders, read_options=reading, on_rehearsal=told, **options)
 
 
 def _is_live(paths: Sequence[str]) -> bool:

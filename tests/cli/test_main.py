@@ -237,6 +237,27 @@ def test_a_reader_that_leaves(samples: Path) -> None:
     assert told == b""
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import atexit; atexit.register(print, 'at the end')", b"at the end"),
+        ("import cProfile; profile = cProfile.Profile(); profile.enable()", b""),
+        ("", None),
+    ],
+)
+def test_who_wants_to_see_the_end_sees_it(samples: Path, before: str, after: bytes | None) -> None:
+    code = f"{before}\nfrom forensics.__main__ import run\ncode = run()\nprint('behind it', code)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--format", "json", str(samples / CRASH)], capture_output=True, timeout=60
+    )
+    report, _, rest = done.stdout.partition(b"\n}\n")
+    assert json.loads(report + b"}")["status"] == "crashed"
+    if after is None:
+        assert (done.returncode, rest) == (1, b"")
+    else:
+        assert (done.returncode, rest.strip()) == (0, b"\n".join(filter(None, [b"behind it 1", after])))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX redirections")
 def test_a_closed_standard_output(samples: Path) -> None:
     done = subprocess.run(
