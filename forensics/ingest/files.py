@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from forensics.ingest.assemble import Assembly, Taken, take
@@ -25,7 +26,9 @@ from forensics.model.source import Skipped
 
 #: from here on several processes share a file
 BIG = 64 * 1024 * 1024
-_OPENING = 20_000
+_OPENING = 60_000
+#: of very many files so many are read before their lines are made: each of the two finds the processor's caches as it left them
+_BATCH = 256
 
 #: an input, and its bytes where it is a regular file
 Sized = tuple[str | bytes, int | None]
@@ -79,8 +82,10 @@ def _fill(
     progress: Callable[[int], None] | None,
 ) -> Assembly:
     """Reads inputs into an assembly."""
-    for taken in _taken(items, wants, options, shares, assembly.skipped, assembly.blobs, progress):
-        _put(assembly, taken)
+    found = _taken(items, wants, options, shares, assembly.skipped, assembly.blobs, progress)
+    while batch := list(islice(found, 1 if shares.few else _BATCH)):
+        for taken in batch:
+            _put(assembly, taken)
     return assembly
 
 
@@ -143,10 +148,11 @@ def _size(item: str | bytes) -> int | None:
 
 
 def _parts(items: Sequence[Sized], options: ReadOptions) -> list[Sequence[Sized]]:
-    """The inputs cut into one row a process, of about the same work; one row where more do not pay off."""
+    """The inputs cut into one row a process, of about the same work, less for the first where it has something else to do; one row where
+    more do not pay off."""
     if len(items) < 2 or any(size is None or isinstance(item, bytes) for item, size in items):
         return [items]
-    from forensics.ingest.pieces import processes_for
+    from forensics.ingest.pieces import MEANWHILE, processes_for
 
     # opening a file costs as much as reading some of it
     works = [(size or 0) + _OPENING for _, size in items]
@@ -156,7 +162,10 @@ def _parts(items: Sequence[Sized], options: ReadOptions) -> list[Sequence[Sized]
         return [items]
     count = min(processes_for(options, total), len(items))
     parts: list[Sequence[Sized]] = []
-    start = done = 0
+    start = 0
+    # what the first process does besides, as if it had been read
+    done = ahead = min(MEANWHILE, total // (4 * count)) if options.meanwhile is not None else 0
+    total += ahead
     for index, work in enumerate(works):
         done += work
         if done >= total * (len(parts) + 1) / count and len(parts) < count - 1:

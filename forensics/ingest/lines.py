@@ -144,9 +144,9 @@ def _undented(head: list[str]) -> Callable[[str], str] | None:
 def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
     """Second look at the lines of one source, when all are known: global rank numbers; ranks for pids seen with a rank
     elsewhere; years from dated neighbours."""
+    if len(lines) == 1:
+        return _settled_alone(lines)
     numbers = global_numbers(lines)
-    if len(lines) == 1 and not numbers and "pid=" not in lines[0].stream:
-        return lines  # nobody else speaks of its writer, and no other stamp tells its year
     by_pid: dict[str, Rank | None] = {}
     for line in lines:
         rank = line.rank
@@ -184,6 +184,18 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
             line = LogLine(*line[:5], rank, time, *line[7:])
         settled.append(line)
     return settled
+
+
+def _settled_alone(lines: list[LogLine]) -> list[LogLine]:
+    """`settle` of a single line: nobody else speaks of its writer, and no other stamp tells its year."""
+    line = lines[0]
+    rank = line.rank
+    final: Rank | None
+    if rank is not None:
+        final = global_numbers(lines).get(rank, rank) if rank.number is None else rank
+    else:
+        final = next(iter(_told(lines).values()), None)
+    return lines if final is rank else [LogLine(*line[:5], final, *line[6:])]
 
 
 def _told(lines: list[LogLine]) -> dict[str, Rank]:

@@ -25,7 +25,7 @@ from forensics.ingest.wants import Wants
 PIECE = 48 * 1024 * 1024
 _MOST_PROCESSES = 8
 #: bytes that are read while the first process does something else
-_MEANWHILE = 40 * 1024 * 1024
+MEANWHILE = 64 * 1024 * 1024
 #: a line feed is searched this far; a longer line is not cut
 _SEARCH = 32 * 1024 * 1024
 
@@ -120,7 +120,7 @@ def scan_file(
     count = processes_for(options, size)
     if count < 2:
         return None
-    edges = cuts(path, size, count, _MEANWHILE if options.meanwhile is not None else 0)
+    edges = cuts(path, size, count, MEANWHILE if options.meanwhile is not None else 0)
     count = len(edges) - 1
     if count < 2:
         return None

@@ -176,16 +176,16 @@ def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
     while name.endswith(_PACKED):
         name = name[: name.rindex(".")]
     small = name.lower()
-    form, kind = _form_of(small.translate(_SHAPE))
-    found = form.search(small) if form is not None else None
-    if found is not None:
+    kind, start, end = _form_of(small.translate(_SHAPE))
+    if kind:
+        said = small[start:end]
         if kind == "axes":
-            axes = tuple(sorted((axis, int(n)) for axis, n in re.findall(r"([a-z]{2})[_-]?(\d{1,4})", found[1])))
+            axes = tuple(sorted((axis, int(n)) for axis, n in re.findall(r"([a-z]{2})[_-]?(\d{1,4})", said)))
             return _rank(label_of(axes), None, axes, None, None)
         if kind == "pod":
             # where a small letter is longer than its capital, the name itself has another length
-            return _pod(name[found.start(1) : found.end(1)] if len(name) == len(small) else found[1])
-        index = int(found[1])
+            return _pod(name[start:end] if len(name) == len(small) else said)
+        index = int(said)
         if kind == "local":
             return _rank(f"local rank {index}", None, (("local", index),), None, None)
         return _rank(f"rank {index}", index, (("task", index),) if kind == "task" else (), None, None)
@@ -194,15 +194,16 @@ def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
 
 
 @lru_cache(maxsize=1024)
-def _form_of(shape: str) -> tuple[Pattern[str] | None, str]:
-    """The form that a name in small letters has, and what its number is; shape: it, or it with zeros for its digits."""
+def _form_of(shape: str) -> tuple[str, int, int]:
+    """What the number in a name of this shape is ("" where it is none), and where it stands. shape: in small letters, zeros for its digits,
+    which no form tells from others."""
     base = shape.replace("\\", "/").rsplit("/", 1)[-1]
-    if any(axis in base for axis in ("tp", "dp", "pp", "ep", "cp")) and _NAME_AXES.search(shape):
-        return _NAME_AXES, "axes"
+    if any(axis in base for axis in ("tp", "dp", "pp", "ep", "cp")) and (found := _NAME_AXES.search(shape)):
+        return "axes", *found.span(1)
     for words, form, kind in _NAMES:
-        if any(word in shape for word in words) and form.search(shape):
-            return form, kind
-    return None, ""
+        if any(word in shape for word in words) and (found := form.search(shape)):
+            return kind, *found.span(1)
+    return "", 0, 0
 
 
 def _pod(pod: str) -> Rank:
@@ -220,15 +221,15 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
     DP beside TP: the TP index where each TP index belongs to one DP group only (attention DP), else unknown.
     """
     kept = list(lines)
+    if len(kept) == 1:
+        alone = _alone(kept[0].rank)
+        if alone is not None:
+            return alone
     # lines share their `Rank` objects: each is hashed once
     once = {id(line.rank): line.rank for line in kept if line.rank is not None}
     ranks = {rank for rank in once.values() if rank.number is None}
     if not ranks:
         return {}
-    if len(kept) == 1:
-        alone = _alone(kept[0].rank)
-        if alone is not None:
-            return alone
     sizes: set[int] = set()
     nodes: set[str] = set()
     names = {name for rank in ranks for name, _ in rank.axes}
@@ -259,7 +260,9 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
 @lru_cache(maxsize=4096)
 def _alone(rank: Rank | None) -> dict[Rank, Rank] | None:
     """`global_numbers` of a single line, None where what it says may matter."""
-    if rank is None or any(name in ("pp", "local") for name, _ in rank.axes):
+    if rank is None or rank.number is not None:
+        return {}
+    if any(name in ("pp", "local") for name, _ in rank.axes):
         return None
     number = _number(dict(rank.axes), None, False, False)
     return {} if number is None else {rank: _rank(rank.label, number, rank.axes, rank.node, rank.pid)}

@@ -159,7 +159,7 @@ def test_names_are_found_in_text() -> None:
     assert [k.name for k in find_kernels(text)] == [FC1]
     dump = "#3 0x7f void at::native::indexFuncLargeIndex<float, long, unsigned int, 2, 2, -2, true>(at::Info<float>) in libtorch_cuda.so"
     assert find_kernels(dump)[0].op == "index"
-    assert find_kernels("File x.py, line 3, in fused_experts") == []
+    assert find_kernels("File x.py, line 3, in fused_experts") == ()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ One module a grammar, with the grammar at its head; `decode_kernel` asks them in
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 
 from forensics.knowledge.kernels.finding import KERNEL_ANCHORS, candidates
@@ -51,7 +51,8 @@ def decode_kernel(name: str) -> KernelName:
     return KernelName(name=name)
 
 
-def find_kernels(text: str) -> list[KernelName]:
+@lru_cache(maxsize=1024)
+def find_kernels(text: str) -> tuple[KernelName, ...]:
     """Kernel names that stand in a text and that a grammar decodes, in order of appearance, each once, at most 50."""
     found: dict[str, KernelName] = {}
     for name in candidates(text):
@@ -59,7 +60,7 @@ def find_kernels(text: str) -> list[KernelName]:
             found[name] = decoded
             if len(found) >= _MAX_FOUND:
                 break
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _is_kernel(decoded: KernelName) -> bool:
