@@ -43,7 +43,7 @@ def ends_line(sought: Heads, buf: bytearray, base: int, stop: int, hits: list[tu
     last = index
     while last + 1 < len(hits) and base + hits[last + 1][0] <= stop:
         last += 1
-    if last == index and stop - base - hits[index][0] > sought.longest_rest + _SLACK:
+    if last == index and stop - base - hits[index][0] > sought.longest_rest() + _SLACK:
         return False  # the commonest case by far: somebody's text that goes on and on
     # heads lie in the order of their ends, the literals they begin need not: a few are looked at
     for end, which in hits[max(index, last - _LOOKED_AT + 1) : last + 1]:

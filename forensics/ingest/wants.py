@@ -1,6 +1,6 @@
 """The anchors, ready for the scan. In: `Anchor`s; out: what is searched, with its windows and a lazily built engine. Sample:
 
-Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).heads.windows -> [(1, 9)]
+Wants([Anchor(b"CUDA error", 1, 3), Anchor(b"CUDA error", 0, 9)]).heads.literals[0] -> [(b"CUDA error", 1, 9)]
 
 A log that is kept whole is searched for the literals themselves; a bigger one is scanned for their heads (`heads.py`), which are made then.
 """
@@ -8,12 +8,15 @@ A log that is kept whole is searched for the literals themselves; a bigger one i
 from __future__ import annotations
 
 from _thread import get_ident
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.engine import Engine, engine, is_little
 from forensics.ingest.heads import searched_for
+
+T = TypeVar("T")
 
 #: bytes from which on the fast engine is built although a light one is there
 _LIGHT = 200_000
@@ -26,32 +29,58 @@ _MOST_BEFORE, _MOST_AFTER = 200, 400
 Meaning = Sequence[tuple[tuple[bytes, bool], ...]]
 
 
+class _PerHead(dict[int, T]):
+    """Values by a head's number, each made when it is first asked for: most heads stand in no line of a log."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, which: int) -> T:
+        value = self[which] = self._make(which)
+        return value
+
+
 class Heads:
     """heads: what is searched, each once, sorted: of each literal a part that prose seldom holds.
 
     literals: per head those it stands for, the most telling one last, each with the lines wanted before and after it; rests: per head what
-    stands behind it in them, longest first; longest_rest: bytes of the longest; windows: per head the most lines kept before and
-    after; most_*: of any; is_frame: the head stands in each frame of a stack; is_block: it may begin one.
+    stands behind it in them, longest first; most_before, most_after: lines that any of them wants; is_frame: the head stands in each frame
+    of a stack; is_block: it may begin one.
     """
 
-    __slots__ = ("heads", "is_block", "is_frame", "literals", "longest_rest", "most_after", "most_before", "rests", "windows")
+    __slots__ = ("_found", "_longest_rest", "_wanted", "heads", "is_block", "is_frame", "literals", "most_after", "most_before", "rests")
 
     def __init__(self, wanted: dict[bytes, tuple[int, int]], alone: Collection[bytes] = ()) -> None:
-        found = searched_for(wanted, alone)
+        found = self._found = searched_for(wanted, alone)
+        self._wanted = wanted
+        self._longest_rest: int | None = None
         self.heads = sorted(found)
-        self.literals = [
-            [(literal, *wanted[literal]) for literal in sorted(found[head], key=lambda one: (wanted[one][1] >= BLOCK_LINES, len(one)))]
-            for head in self.heads
-        ]
-        self.rests = [_behind(head, found[head]) for head in self.heads]
-        self.longest_rest = max((len(rests[0]) for rests in self.rests if rests), default=0)
-        self.windows = [
-            (max(before for _, before, _ in those), max(after for _, _, after in those)) for those in self.literals
-        ]
-        self.most_before = max((before for before, _ in self.windows), default=0)
-        self.most_after = max((after for _, after in self.windows), default=0)
+        self.literals = _PerHead(self._literals_of)
+        self.rests = _PerHead(self._rests_of)
+        self.most_before = max((before for before, _ in wanted.values()), default=0)
+        self.most_after = max((after for _, after in wanted.values()), default=0)
+        blocks = {literal for literal, (_, after) in wanted.items() if after >= BLOCK_LINES}
         self.is_frame = [b'", line ' in head or b'File "' in head for head in self.heads]
-        self.is_block = [after >= BLOCK_LINES and not frame for (_, after), frame in zip(self.windows, self.is_frame, strict=True)]
+        self.is_block = [
+            not frame and not blocks.isdisjoint(found[head]) for head, frame in zip(self.heads, self.is_frame, strict=True)
+        ]
+
+    def longest_rest(self) -> int:
+        """Bytes of the longest of all rests."""
+        if self._longest_rest is None:
+            behind = (_behind(head, literals) for head, literals in self._found.items())
+            self._longest_rest = max((len(rests[0]) for rests in behind if rests), default=0)
+        return self._longest_rest
+
+    def _literals_of(self, which: int) -> list[tuple[bytes, int, int]]:
+        wanted = self._wanted
+        by_weight = sorted(self._found[self.heads[which]], key=lambda one: (wanted[one][1] >= BLOCK_LINES, len(one)))
+        return [(literal, *wanted[literal]) for literal in by_weight]
+
+    def _rests_of(self, which: int) -> list[bytes]:
+        head = self.heads[which]
+        return _behind(head, self._found[head])
 
 
 def _behind(head: bytes, literals: Sequence[bytes]) -> list[bytes]:
@@ -111,8 +140,7 @@ class Wants:
                 return self._light
         heads = self.heads
         meaning = [
-            tuple((literal, literal in head) for literal, _, _ in whole)
-            for head, whole in zip(heads.heads, heads.literals, strict=True)
+            tuple((literal, literal in head) for literal, _, _ in heads.literals[which]) for which, head in enumerate(heads.heads)
         ]
         if self._engine is None and self._light is None:
             built = engine(heads.heads, self._kind, size)

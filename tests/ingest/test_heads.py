@@ -27,23 +27,23 @@ def test_every_literal_of_the_package_is_searched() -> None:
     anchors = [anchor for anchor in anchors_for(load_signatures([])) if anchor.literal]
     wants = Wants(anchors).heads
     instead = {row["literal"].encode() for row in FORMS if "instead" in row}
-    found = {literal for literals in wants.literals for literal, _, _ in literals}
-    assert found == {anchor.literal for anchor in anchors}
-    for head, literals, window in zip(wants.heads, wants.literals, wants.windows, strict=True):
+    searched = [(head, wants.literals[which]) for which, head in enumerate(wants.heads)]
+    assert {literal for _, literals in searched for literal, _, _ in literals} == {anchor.literal for anchor in anchors}
+    for head, literals in searched:
         assert all(head in literal or literal in head or literal in instead for literal, _, _ in literals)
         assert len(head) >= min(SHORTEST, *(len(literal) for literal, _, _ in literals))
         for literal, before, after in literals:
             wanted = [anchor for anchor in anchors if anchor.literal == literal]
             assert before >= min(200, max(anchor.before for anchor in wanted))
             assert after >= min(400, max(anchor.after for anchor in wanted))
-            assert window[0] >= before and window[1] >= after
+            assert wants.most_before >= before and wants.most_after >= after
 
 
 def test_what_stands_in_each_frame_of_a_stack_is_searched_for_no_other_literal() -> None:
     """A frame of a stack that was seen before is passed over: nothing else may be told by it."""
     wants = Wants(anchors_for(load_signatures([]))).heads
-    for literals, is_frame in zip(wants.literals, wants.is_frame, strict=True):
-        assert not is_frame or {literal for literal, _, after in literals if after} <= {b'", line '}
+    for which, is_frame in enumerate(wants.is_frame):
+        assert not is_frame or {literal for literal, _, after in wants.literals[which] if after} <= {b'", line '}
 
 
 @pytest.mark.parametrize(
