@@ -27,7 +27,7 @@ class Pattern(Generic[AnyStr]):
         if name.startswith("_"):
             raise AttributeError(name)
         compiled = pattern_of(self._source, self._flags)
-        for method in ("match", "search", "fullmatch", "findall", "sub", "split"):
+        for method in ("match", "search", "fullmatch", "findall", "finditer", "sub", "split"):
             if method not in self.__dict__:
                 setattr(self, method, getattr(compiled, method))
         method_wanted: Callable[..., Any] = getattr(compiled, name)
