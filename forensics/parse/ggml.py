@@ -126,7 +126,7 @@ _NEW = Lazy(
 #: without its place, also in the middle of half a word that another process was writing
 _BARE = Lazy(r"(?:^\s*(?:Error: )?|(?<=[A-Za-z0-9_=%,|\]])(?<!\\[nrt]))GGML_ASSERT\((?P<expression>.{1,600}?)\) failed")
 _AT = Lazy(
-    r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)"
+    r"current device: (?P<device>-?\d+), in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}?)(?::(?P<line>\d+)|\s*$)"
 )
 _LACKS = Lazy(r"ggml_\w{3,60}: (?:error: )?op not supported \S{1,120} \(\w{2,40}\)")
 _IN = Lazy(r"^\s*in function (?P<function>\S{1,200}) at (?P<file>[^\s]{1,400}):(?P<line>\d+)")
@@ -177,15 +177,11 @@ def _runtime_errors(intake: Intake) -> list[Event]:
             far = bool(status)
         below = next((at for at, a in following(intake, index, 1) if a.text.startswith(" ")), None)
         call = intake.lines[below].text.strip() if below is not None else ""
-        fields: dict[str, Any] = {
-            **found.groupdict(),
-            "device": int(found["device"]),
-            "line": int(found["line"]),
-            "call": call,
-        }
+        number = int(found["line"]) if found["line"] else None  # the log may end within the path
+        fields: dict[str, Any] = {**found.groupdict(), "device": int(found["device"]), "line": number, "call": call}
         if named:
             fields["operation"] = named
-        place = Frame(found["function"], found["file"], int(found["line"]), call or None, log_line=line.number)
+        place = Frame(found["function"], found["file"], number, call or None, log_line=line.number)
         said = [status or "CUDA error", *([] if far else [found[0], call])]
         end = index if below is None else below
         events.append(_native(intake, end, first, "SIGABRT", "\n".join(said).rstrip(), fields, place))

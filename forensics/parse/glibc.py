@@ -24,6 +24,9 @@ from forensics.parse.rows import Row, Table
 
 _PYTHON = ("NCCL INFO", "NCCL TRACE", "ImportError", "OSError", "Error: ", "Exception: ", "Warning: ")
 
+#: what a watchdog says of the tool by which it wanted to look at a process that hangs
+_HELPERS = ("failed to dump",)
+
 
 def _heap(literal: str, pattern: str = "") -> Row:
     return Row(
@@ -101,6 +104,7 @@ _TABLE = Table(
             r"(?P<message>(?:\S{1,80}: )?(?:line \d+: )?(?P<command>[^\s:]{1,120}): command not found)",
             level="ERROR",
             fields={"program": "shell"},
+            unless=_HELPERS,
         ),
         Row(
             "cannot execute binary file",

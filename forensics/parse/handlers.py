@@ -31,7 +31,7 @@ from forensics.parse.reading import Lazy, following, hits, make, numbered_stacks
 from forensics.parse.signals import signal_name
 
 _CAUGHT = "Caught signal "
-_BACKTRACE = "==== backtrace (tid:"
+_BACKTRACE = "backtrace (tid:"
 _BACKTRACE_OLD = "==== backtrace ===="
 _RECEIVED = "*** Process received signal ***"
 _FATAL = "  Fatal: "
@@ -56,7 +56,9 @@ _UCX_CUT = Lazy(
 _UCX_FATAL = Lazy(
     r"\[(?P<host>[\w.-]{1,200}?) ?: ?(?P<pid>\d+) *:\d+(?: *:(?P<tid>\d+))?\]\s{1,20}[\w.-]{1,80}:\d+\s{1,4}Fatal: (?P<message>.*)"
 )
-_TID = Lazy(r"==== backtrace \(tid: *(\d+)\) ====")
+_TID = Lazy(r"^(?:.{0,120}==== )?backtrace \(tid: *(\d+)\)(?: ====)?")
+#: its own frame, which stands in what it prints
+_HANDLER = Lazy(r"^(?:ucs|mxm)_(?:handle_error|error_signal_handler|debug_backtrace)")
 _ADDRESS = Lazy(r"at address (0x[0-9a-f]+)")
 _SERVER = Lazy(r"Signal \((\d+)\) received\.")
 _MPI_LINE = Lazy(r"\[([\w.-]{1,200}):(\d+)\] ")
@@ -141,16 +143,18 @@ def _ucx(intake: Intake) -> list[Event]:
                 fields={"host": found["host"], "pid": pid, "handler": "ucx"},
             )
         )
+    alone = not events  # the line that names the signal stands above what is left of the log
     for table in tables:
         if table not in taken and stacks[table]:
             tid = _TID.search(lines[table].text)
+            caught = alone and any(_HANDLER.match(frame.function or "") for _, frame in stacks[table])
             events.append(
                 make(
-                    EventKind.STACK,
+                    EventKind.FATAL_SIGNAL if caught else EventKind.STACK,
                     lines[table],
                     lines[stacks[table][-1][0]],
                     parser="handlers",
-                    message="backtrace printed by UCX's signal handler",
+                    message=lines[table].text.strip() if caught else "backtrace printed by UCX's signal handler",
                     stacks=stack_of(intake, stacks[table], tid[1] if tid else None),
                     fields={"handler": "ucx"},
                 )

@@ -29,7 +29,7 @@ _ROWS = Table(
         Row(
             "Memory access fault by GPU node-",
             EventKind.DEVICE_ERROR,
-            r"(?P<message>Memory access fault by GPU node-(?P<gpu_node>\d+)(?: \(Agent handle: (?P<agent>0x[0-9a-f]+)\))? on address (?P<address>\S{1,40}?)\.(?: Reason: (?P<reason>.*))?)$",
+            r"(?P<message>Memory access fault by GPU node-(?P<gpu_node>\d+)(?: \(Agent handle: (?P<agent>0x[0-9a-f]+)\))?(?: on address (?P<address>\S{1,40}?)\.| ?\.{2,3})(?: Reason: (?P<reason>.*))?)$",
             type="Memory access fault",
             after=20,
         ),

@@ -62,6 +62,11 @@ _TABLE = Table(
         _row("store", "sendBytes failed", r"(?P<message>\S{0,40}sendBytes failed.*)$"),
         _row("store", "sendVector failed", r"(?P<message>\S{0,40}sendVector failed.*)$"),
         _row("store", "waitForInput: poll for socket", r"(?P<message>waitForInput: poll for socket.*)$"),
+        _row(
+            "store",
+            "waitForInput: socket ",
+            r"(?P<message>waitForInput: socket .{1,300}? timed out after (?P<timeout>\d+ms).*)$",
+        ),
         _row("store", "Failed to recv, got 0 bytes", r"(?P<message>Failed to recv, got 0 bytes.*)$"),
         _row("store", "nonce == returnedNonce", r"(?P<message>nonce == returnedNonce.*)$"),
         _row("store", "Ping failed, invalid", r"(?P<message>Ping failed, invalid.*)$"),
