@@ -13,6 +13,8 @@ from forensics.ingest.pattern import Pattern
 _FENCE = Pattern(r" {0,8}(?:> ?){0,3} {0,8}(`{3,10}|~{3,10}) {0,4}([\w+.#-]{0,30})[^`]{0,200}$")
 _HEADING = Pattern(r"(?:#{1,6} \S|\*\*[^*]{2,80}\*\*|- \[[ xX]\] |<details|<summary|</details|!\[|<!-- )")
 _TRACE = ("Traceback (most recent call last):", '  File "', "CUDA error", "RuntimeError:", "ncclSystemError")
+#: what stands in a report that a program itself writes in Markdown (parse/python/reports.py)
+_REPORT = "**Exception Type:** "
 _MOST_LINES = 20_000
 
 
@@ -44,8 +46,8 @@ def fenced(name: str, lines: list[tuple[int, str]]) -> list[list[tuple[int, str]
     blocks = [b for b in blocks if any(text.strip() for _, text in b)]
     if not blocks or not (is_named or any(_HEADING.match(line) for line in prose)):
         return None
-    # a stack outside of the fences: whoever pasted it did not fence it, so the whole text is the log
-    if any(word in line for line in prose for word in _TRACE[:2]):
+    # a stack outside of the fences: whoever pasted it did not fence it, or a program wrote the fences; the whole text is the log
+    if any(word in line for line in prose for word in (*_TRACE[:2], _REPORT)):
         return None
     has_trace = any(word in text for b in blocks for _, text in b for word in _TRACE)
     if not is_named and not has_trace and sum(map(len, blocks)) < len(prose):

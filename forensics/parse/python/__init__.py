@@ -15,7 +15,7 @@ from forensics.model.event import Event
 from forensics.model.source import LogLine
 from forensics.parse.python.blocks import Block, blocks_of
 from forensics.parse.python.events import event_of
-from forensics.parse.python.lanes import Lane, is_dump_line, is_test_line, lanes_of, regions, squeezed
+from forensics.parse.python.lanes import REPORT, Lane, is_dump_line, is_test_line, lanes_of, regions, squeezed
 from forensics.parse.python.messages import messages_of
 from forensics.parse.python.shapes import HEADER, Kind
 
@@ -28,6 +28,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b"(most recent call first)", before=3, after=200, owner="python"),
     Anchor(b"Fatal Python error: ", before=1, after=80, owner="python"),
     Anchor(b".py(", before=12, after=12, owner="python"),
+    Anchor(REPORT.encode(), before=4, after=80, owner="python"),
     Anchor(b"E       ", before=60, after=6, owner="python"),
     Anchor(b"!!!!!!!! KeyboardInterrupt !!!!!!!!", after=2, owner="python"),
     Anchor(b"Error: ", before=12, after=12, owner="python"),
@@ -55,10 +56,13 @@ def parse(intake: Intake) -> list[Event]:
                 from forensics.parse.python.indent import dedent
 
                 dedent(lane.items)
-            for event in _rarer(lane, intake.lines):
-                events.append(event)
+            rarer = _rarer(lane, intake.lines)
+            for event in rarer:
                 claimed.update((event.span.source, n) for n in range(event.span.first_line, event.span.last_line + 1))
-            _take(lane, events, claimed)
+            taken: list[Event] = []
+            _take(lane, taken, claimed)
+            reported = [event.span for event in rarer if event.fields.get("style") == "report"]
+            events += [*rarer, *(e for e in taken if not any(e.span.overlaps(span) for span in reported))]
         for at in range(first, end):
             line = intake.lines[at]
             if HEADER in line.text and (line.source, line.number) not in claimed:
@@ -92,6 +96,10 @@ def _rarer(lane: Lane, lines: Sequence[LogLine]) -> list[Event]:
         from forensics.parse.python.at_lists import at_lists
 
         events += at_lists(lane, lines)
+    if any(REPORT in text for text in texts):
+        from forensics.parse.python.reports import reports
+
+        events += reports(lane)
     if any(map(is_test_line, texts)):
         from forensics.parse.python.pytest_style import pytest_failures
 

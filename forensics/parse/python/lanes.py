@@ -22,6 +22,8 @@ from forensics.parse.quotation import waits_for
 
 #: lines around a hit that are looked at: a heading before, a message after; of a big log as many are kept
 BEFORE, AFTER = 3, 80
+#: what leads to a report that a program writes for its users (reports.py)
+REPORT = "**Exception Type:** "
 
 #: lines of a request above a traceback in it
 REQUEST_LINES = 12
@@ -116,6 +118,7 @@ def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
             and not is_dump_line(text)
             and not is_test_line(text)
             and text.strip() != "At:"
+            and REPORT not in text
         ):
             if at < end and text.startswith("-") and ARROW.match(text) is not None:
                 end = at + AFTER  # IPython shows several lines of the source to each frame
