@@ -15,6 +15,7 @@ from forensics.parse.signals import signal_in
 from forensics.verdict.join_communication import (
     explain_communication,
     explain_waiting,
+    join_uncaught,
     join_watchdogs,
     name_group_ranks,
     name_warnings,
@@ -55,6 +56,7 @@ def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> lis
     kept = join_signals(kept)
     kept = join_aborts(kept)
     kept = join_watchdogs(kept)
+    kept = join_uncaught(kept)
     join_dumps(kept, events)
     explain_waiting(kept, events)
     name_group_ranks(kept, events)

@@ -14,13 +14,15 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import Rank
 from forensics.verdict.order import Order
-from forensics.verdict.sighting import Near, Sighting, same_process
+from forensics.verdict.sighting import Near, Sighting, close, same_process
 
 _COMMUNICATION = Pattern(r"NCCL|RCCL|DistBackendError|ncclSystemError|ncclInternalError|ncclUnhandledCudaError", re.I)
 #: time-outs that are looked at when an abort seeks its own
 _MOST = 512
 #: a warning shorter than this may be quoted by anybody
 _TELLING = 24
+#: sightings between a process's words and the exception that ends it
+_BEHIND = 8
 _FAILS = Pattern(r"[Ee]rror|[Ff]ail|[Tt]imed? ?out|refused|unreachable|mismatch|No such|denied")
 
 
@@ -46,6 +48,24 @@ def join_watchdogs(seen: list[Sighting]) -> list[Sighting]:
         home.frames = home.frames or sighting.frames
         home.add(sighting)
         gone.add(id(sighting))
+    return [s for s in seen if id(s) not in gone]
+
+
+def join_uncaught(seen: list[Sighting]) -> list[Sighting]:
+    """The words that a process logged, and right behind them the C++ exception of the same words that nobody caught: it has the type."""
+    gone: set[int] = set()
+    for place, sighting in enumerate(seen):
+        words = sighting.message.partition("\n")[0].strip()
+        if sighting.kind != "native" or "::" not in (sighting.type or "") or len(words) < _TELLING:
+            continue
+        for before in reversed(seen[max(0, place - _BEHIND) : place]):
+            if before.kind == "message" and not before.typed and before.message.strip() == words and close(before, sighting):
+                if same_process(before, sighting):
+                    before.kind, before.weight = sighting.kind, sighting.weight
+                    before.type, before.root_type, before.frames = sighting.type, sighting.root_type, sighting.frames
+                    before.add(sighting)
+                    gone.add(id(sighting))
+                    break
     return [s for s in seen if id(s) not in gone]
 
 

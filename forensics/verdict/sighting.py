@@ -42,7 +42,7 @@ _WEIGHT = {
 #: "Last error:" of NCCL >= 2.14 inside c10d's message
 _LAST_ERROR = Pattern(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTILINE)
 #: headings that only say that a traceback follows
-_GENERIC = pattern_of(r"exception|traceback|^\W*$", re.IGNORECASE)
+_GENERIC = pattern_of(r"exception|traceback|^Process [\w:-]{1,80}:$|^\W*$", re.IGNORECASE)
 _EXCEPTION = Pattern(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
 #: argparse's, with its program's name
 _USAGE = pattern_of(

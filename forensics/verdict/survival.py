@@ -39,6 +39,8 @@ _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout"
 _CHECKS = 20
 #: how a program sets off what it quotes; bars stand around exceptions that are its own, too
 _SET_OFF = "> "
+#: what says that a request was taken back by the one who had sent it
+_TAKEN_BACK = "teardown.request-aborted"
 #: what Ray raises in the process that asked for a task
 _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
 
@@ -51,9 +53,12 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return None
     if store_left_first(members, quotes):
         return Status.HEALTHY
+    if all(m.rule == _TAKEN_BACK for m in members):
+        return Status.HEALTHY
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
     if primary.first.rule == "cascade.abort-after" and primary.first.kind in _FATAL:
         serious = [*serious, *primary.members]  # what it came after is not what is told of the run: nothing was got over
+    serious = [m for m in serious if not _said_afterwards(m, quotes)] or serious
     last = max(serious, key=lambda m: m.span.last_line)
     if only_complains(serious) or (all(_passed_on(m, quotes) for m in serious) and aftermath(quotes, last.span).ended):
         return Status.HEALTHY
@@ -92,6 +97,12 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes) or in_step(live, last, quotes)
     return Status.DEGRADED if went_on else None
+
+
+def _said_afterwards(seen: Sighting, quotes: Quotes) -> bool:
+    """True for a bare message behind the line that says that all of the work is done: a script that clears up says it."""
+    bare = seen.kind == "message" and seen.weight <= 2 and not seen.typed and seen.rank is None
+    return bare and finished_before(quotes, seen.span) is not None
 
 
 def _passed_on(seen: Sighting, quotes: Quotes) -> bool:
