@@ -107,3 +107,31 @@ def test_no_trace_of_a_machine() -> None:
         if found and "sample_logs" not in path.parts:
             named.append(f"{path.relative_to(ROOT)}: {found[0]}")
     assert not named
+
+
+def _needed(tree: ast.AST) -> set[str]:
+    """Packages that a module imports without being ready to do without them."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        spared = isinstance(node, ast.Try) and any("Error" in ast.unparse(one.type) for one in node.handlers if one.type)
+        typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if spared or typing:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(name.name.split(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+        found |= _needed(node)
+    return found
+
+
+def test_what_is_imported_is_installed_with_the_package() -> None:
+    """A command must not fail for want of a package that only an extra brings."""
+    declared = (ROOT / "pyproject.toml").read_text().split("dependencies = [", 1)[1].split("\n]", 1)[0]
+    installed = {name.lower().replace("-", "_") for name in re.findall(r'^  "([\w-]+)', declared, re.MULTILINE)}
+    modules = {"pyelftools": "elftools"}
+    known = {modules.get(name, name) for name in installed} | set(sys.stdlib_module_names) | {"forensics"}
+    known |= {"msgspec", "markupsafe"}  # writes the JSON Schema, which ships as a file; comes with jinja2
+    for path in sorted((ROOT / "forensics").rglob("*.py")):
+        missing = _needed(ast.parse(path.read_text())) - known
+        assert not missing, f"{path.relative_to(ROOT)}: {sorted(missing)}"

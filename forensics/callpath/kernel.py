@@ -114,6 +114,7 @@ def _said(texts: Sequence[str]) -> str | None:
 
 def _library(frame: Frame) -> str | None:
     """The entry point of a kernel library."""
-    if owner_of(frame) is not Owner.KERNEL_LIBRARY or not frame.file or frame.function.startswith(names().helpers):
+    own_name = frame.function.rpartition(".")[2]  # Cython's frames have the module and the class before it
+    if owner_of(frame) is not Owner.KERNEL_LIBRARY or not frame.file or own_name.startswith(names().helpers):
         return None
     return frame.function if "_" in frame.function else None

@@ -3,7 +3,7 @@ rest, the whole report at the end (Ctrl-C, or the input's). Sample:
 
     $ forensics --follow server.log
     20:15:20  TP1  line 812: torch.OutOfMemoryError: CUDA out of memory. Tried …  [torch.cuda-out-of-memory]
-    crashed oom_gpu (established): GPU 1 is full: 512.00 MiB more were asked for
+    crashed oom_gpu (established): GPU 1 is too full: 512.00 MiB more were asked for
     ^C
     (the report)
 """

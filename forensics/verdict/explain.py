@@ -47,7 +47,7 @@ _OF_SHAPES = pattern_of(
 _COMPILER = pattern_of(r"\b(?:gcc|g\+\+|clang|nvcc|ptxas|ninja|CppCompileError)\b")
 _NO_MODULE = pattern_of(r"No module named '(\w{2,60})\.[\w.]{1,120}'")
 #: which device is full, and by how much, as the allocator says it
-_FULL = pattern_of(r"^GPU \d{1,3} is full: [\d.]{1,12} \w{1,5} more were asked for")
+_FULL = pattern_of(r"^GPU \d{1,3} is too full: [\d.]{1,12} \w{1,5} more were asked for")
 _FULL_SAID = pattern_of(r"Tried to allocate ([\d.]{1,12} [KMGT]?i?B).{0,20}?GPU (\d{1,3})")
 #: where a runtime check stands: no part of what it says
 _PLACE_OF_CHECK = pattern_of(r"^(?:Runtime check|Check|Assertion) failed at /\S{1,300}:\d{1,6}: ")
@@ -198,7 +198,7 @@ def _shortened(line: str) -> str:
 def _of_this_device(title: str, primary: Failure) -> str:
     """A signature's title with the numbers of the rank that failed first; other ranks' lines may stand before its."""
     said = _FULL_SAID.search(f"{primary.root_message} {primary.message}"[:4_000])
-    return _FULL.sub(f"GPU {said[2]} is full: {said[1]} more were asked for", title) if said is not None else title
+    return _FULL.sub(f"GPU {said[2]} is too full: {said[1]} more were asked for", title) if said is not None else title
 
 
 def _who(rank: Rank | None, same: Sequence[Rank], hang: Hang | None, killed: bool, broken: bool) -> list[str]:

@@ -82,7 +82,7 @@ def _said(*keys: str) -> Pattern[str]:
 @record
 class Aftermath:
     """What stands behind a place in the log. working: lines of a job at work; calm: lines at INFO by the same writer; ended: an
-    orderly end; first_work: where the first working line stands."""
+    orderly end; done: a training was brought to its end; first_work: where the first working line stands."""
 
     working: int = 0
     calm: int = 0
@@ -93,7 +93,7 @@ class Aftermath:
     @property
     def went_on(self) -> bool:
         """True where more than a stray line of another process followed."""
-        return self.working >= 2 or (self.working >= 1 and self.ended)
+        return self.working >= 2 or (self.working >= 1 and (self.ended or self.done))
 
 
 def is_work(line: LogLine) -> bool:

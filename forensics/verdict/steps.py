@@ -83,7 +83,8 @@ def _of_the_kind(primary: Failure, judgement: Judgement, advice: Mapping[str, An
     if judgement.finding is None:
         steps = [*remedies_in(primary.root_message or primary.message), *steps]
     if fault is not None and fault.action:
-        steps.insert(0, f"{fault.action[0].upper()}{fault.action[1:]}.")
+        # what a program's own error looks like from the driver is no reason to take a node out of service
+        steps = [f"{fault.action[0].upper()}{fault.action[1:]}.", *([] if fault.application else steps)]
     place = _place_of(primary.frames, judgement.category is Category.USER_CODE)
     return [step.replace("{place}", place) for step in steps]
 

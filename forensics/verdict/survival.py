@@ -93,6 +93,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         # what the driver says of a device stays true of it, though the job went on; so does what a server says of a model
         lasting = any(m.kind == "hardware" or m.events[0].parser == "triton_server" for m in live)
         return None if not went_on else Status.DEGRADED if lasting else Status.HEALTHY
+    if all(m.kind == "hardware" for m in live) and later.working and (later.ended or later.done):
+        return Status.DEGRADED  # the fault was another job's, or one that the driver dealt with: this job came to its end
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         return None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes) or in_step(live, last, quotes)

@@ -80,3 +80,11 @@ def test_a_namespace_belongs_to_an_ops_name() -> None:
     assert name(["Could not run 'aten::index_add' with arguments from this backend"]) == "aten::index_add"
     assert name(["the kernel name: scale::rows_fast was refused"]) == "scale::rows_fast"
     assert name(["BatchPrefill::plan_it failed"]) == "BatchPrefill::plan_it"
+
+
+def test_a_binding_that_calls_is_no_kernel() -> None:
+    entry = Frame("attend_paged_rows", "/usr/lib/python3/site-packages/flashinfer/attend.py", 1, "run_func(")
+    binding = Frame("tvm_ffi.core.Function.__call__", "python/tvm_ffi/cython/function.pxi", 7, None)
+    assert name(["x"], entry, binding) == "attend_paged_rows"
+    assert name(["x"], binding) is None
+    assert name(["x"], Frame("flashinfer.core.attend_paged_rows", "flashinfer/core.pyx", 7, None)) == "flashinfer.core.attend_paged_rows"

@@ -148,3 +148,19 @@ def test_words_of_other_run_times_and_what_only_looks_like_them(kind: str, messa
     assert categorize(group(kind, message), [], None).category is category
     beside = group("numpy.exceptions.AxisError", message) if near is None else group(kind, near)
     assert categorize(beside, [], None).category is not category
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "category"),
+    [
+        ("PIL.UnidentifiedImageError", "cannot identify image file '/d/7.png'", Category.USER_CODE),
+        ("soundfile.LibsndfileError", "Error opening '/d/7.flac': Format not recognised.", Category.USER_CODE),
+        ("pyarrow.lib.ArrowInvalid", "Could not open Parquet input source '<Buffer>'", Category.USER_CODE),
+        ("OSError", "image file is truncated (12 bytes not processed)", Category.USER_CODE),
+        ("yaml.parser.ParserError", "while parsing a block mapping", Category.UNKNOWN),
+        ("pyarrow.lib.ArrowIOError", "the table is not open", Category.UNKNOWN),
+    ],
+)
+def test_a_file_that_its_reader_cannot_read_is_the_users_data(kind: str, message: str, category: Category) -> None:
+    library = Frame("open", "/usr/lib/python3.12/site-packages/reader/__init__.py", 12)
+    assert categorize(group(kind, message, USER, library), (), None).category is category

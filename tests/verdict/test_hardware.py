@@ -55,3 +55,21 @@ def test_a_calm_line_above_a_fault_is_no_heading_of_it(told: Told) -> None:
     found = told(calm + FALLEN + calm)
     assert found.status is Status.CRASHED
     assert found.verdict.category is Category.DRIVER_OR_HARDWARE
+
+
+CHANNEL = "[Mon Mar  2 10:20:44 2026] NVRM: Xid (PCI:0000:9b:00): 43, pid=812, name=notebook, Ch 00000010\n"
+STEPS = "".join(f"[2026-03-02 10:2{n}:00] step {n} loss 2.0\n" for n in range(3, 6))
+
+
+def test_a_fault_before_a_job_that_came_to_its_end_did_not_end_it(told: Told) -> None:
+    for end in ("[2026-03-02 10:30:00] training finished\n", "Training complete.\n"):
+        for fault in (CHANNEL, GONE):
+            incident = told(fault + STEPS + end)
+            assert (incident.status, incident.verdict.category) == (Status.DEGRADED, Category.DRIVER_OR_HARDWARE)
+    assert told(STEPS + GONE).status is Status.CRASHED
+    assert told(GONE + STEPS).status is Status.CRASHED  # nothing says how it ended
+
+
+def test_no_node_is_taken_away_for_a_programs_error(told: Told) -> None:
+    assert not any("out of service" in step for step in told(CHANNEL).verdict.next_steps)
+    assert any("out of service" in step for step in told(CHANNEL.replace(": 43,", ": 62,")).verdict.next_steps)

@@ -13,7 +13,7 @@ def test_the_device_in_the_title_is_that_of_the_rank_that_failed_first(told: Tol
     later = worker(1, "[retry] " + FULL.format(1, 96)).replace("20:15:40", "20:15:39").replace("ERROR", "INFO")
     incident = told(later + raised(3, FULL.format(3, 64)))
     assert incident.verdict.category is Category.OOM_GPU
-    assert incident.verdict.title == "GPU 3 is full: 64 MiB more were asked for"
+    assert incident.verdict.title == "GPU 3 is too full: 64 MiB more were asked for"
 
 
 def test_a_cublas_failure_with_an_illegal_access_after_it_is_proven(told: Told) -> None:

@@ -143,3 +143,11 @@ def test_rules_across_the_page_alone_are_no_beginning(told: Told) -> None:
     rules = "-" * 40 + "\n" + "=" * 40 + "\n" + "-" * 40 + "\n"
     incident = told(rules + NORMS + rules + CANCELLED)
     assert primary(incident).type == "ValueError"
+
+
+def test_a_size_that_did_not_fit_before_a_training_that_was_brought_to_its_end(told: Told) -> None:
+    tried = "trying 48 sequences\nRuntimeError: CUDA out of memory. Tried to allocate 3.00 GiB, so fewer are tried\ntrying 24 sequences\n"
+    step = "{'loss': 2.05, 'grad_norm': 1.1, 'learning_rate': 2e-05, 'epoch': 1.0}\n"
+    ended = "{'train_runtime': 91.2, 'train_samples_per_second': 7.1, 'train_loss': 2.05, 'epoch': 1.0}\n"
+    assert told(tried + step + ended).status is not Status.CRASHED
+    assert told(step + tried).status is Status.CRASHED
