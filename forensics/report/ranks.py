@@ -59,9 +59,9 @@ def _clock(names: Names) -> str:
 
 
 def _lane(rank: Rank | None, row: RankRow | None, failures: Sequence[Failure], names: Names, clock: str) -> Lane:
-    marks = [mark for failure in failures for mark in _marks(failure, rank, names)]
+    marks = [mark for failure in failures for mark in _marks(failure, rank, names, clock)]
     seen = row.activity if row else None
-    lines = seen is not None and clock == "line"
+    lines = clock == "line"
     return Lane(
         label=one_line(rank.label, 40) if rank else "log",
         role=row.outcome if row else "unknown",
@@ -72,20 +72,23 @@ def _lane(rank: Rank | None, row: RankRow | None, failures: Sequence[Failure], n
     )
 
 
-def _marks(failure: Failure, rank: Rank | None, names: Names) -> list[Mark]:
-    """When this rank had the failure: its own events where they are known, else the failure's first time."""
+def _marks(failure: Failure, rank: Rank | None, names: Names, clock: str) -> list[Mark]:
+    """When (by the clock "line", where) this rank had the failure: its own events where they are known, else the failure's first one."""
+    lines = clock == "line"
     told = one_line(f"{failure.type or failure.kind}: {failure.message}", 160)
     role = failure.role.value
     if role == "initiating" and rank is not None and failure.rank is not None and failure.rank.key != rank.key:
         role = "same"
+    placed = [(event.span.first_line if lines else event.time, event) for event in failure.events[:1000]]
     own = [
-        Mark(event.time, role, told, names.place(event.span))
-        for event in failure.events[:1000]
-        if event.time is not None and (rank is None or (event.rank is not None and event.rank.key == rank.key))
+        Mark(at, role, told, names.place(event.span))
+        for at, event in placed
+        if at is not None and (rank is None or (event.rank is not None and event.rank.key == rank.key))
     ]
-    if own or failure.time is None:
+    first = failure.time if not lines else failure.evidence[0].span.first_line if failure.evidence else None
+    if own or first is None:
         return own
     whose = (*failure.ranks, *((failure.rank,) if failure.rank else ()))
     if rank is not None and all(one.key != rank.key for one in whose):
         return []
-    return [Mark(failure.time, role, told, names.place(failure.evidence[0].span) if failure.evidence else "")]
+    return [Mark(first, role, told, names.place(failure.evidence[0].span) if failure.evidence else "")]

@@ -358,6 +358,8 @@ def caught(seen: Sighting, quotes: Quotes) -> bool:
         return True
     if seen.kind == "python" and _told_as_error(seen, quotes):
         return False  # the line above it is about something else
+    if seen.kind == "python" and own and own[0].dialect == "torch.rank" and "]: Traceback (" in own[0].raw:
+        return False  # torch's excepthook prints this: nobody caught it (torch.distributed.distributed_c10d, 2.4)
     if seen.kind == "hardware":
         return False  # no program deals with what the driver reports; a calm line above it is another writer's
     if seen.kind == "message" and seen.weight <= 2:

@@ -205,9 +205,13 @@ def _without_cleanup(
     """(deadly exits without the kills with which an engine or a scheduler ends what is left, what the scheduler cancelled for).
 
     SGLang's parent kills its whole process tree, itself too, once a child has told it of a failure; Slurm kills the tasks of a
-    step that it cancels, and cancels a step whose task had failed.
+    step that it cancels, and cancels a step whose task had failed. The end that made torchrun end the others is none of these.
     """
-    kills = [g for g in deadly if g.first.type in _KILL and not _ENDED.search(g.first.message[:1_000])]
+    kills = [
+        g
+        for g in deadly
+        if g.first.type in _KILL and not _ENDED.search(g.first.message[:1_000]) and not any(map(_seen_first, g.members))
+    ]
     if not kills:
         return list(deadly), []
     place = ordered.index(kills[0])
@@ -219,6 +223,11 @@ def _without_cleanup(
         return list(deadly), []
     failed = [g for g in before[:at] if g in exits and g not in deadly and (g.first.type or "").startswith("exit ")]
     return list(deadly), (failed or [before[at]])[:1]
+
+
+def _seen_first(seen: Sighting) -> bool:
+    """Whether a launcher calls this end the first that it saw."""
+    return any(event.fields.get("first_observed") is True for event in seen.events)
 
 
 def _ended_by_watchdog(

@@ -90,6 +90,8 @@ def of_events(events: Iterable[Event]) -> list[GroupState]:
     """The groups in the order in which they were first named; lines that name none belong to the only one, else to "None"."""
     groups: dict[str | None, GroupState] = {}
     for event in events:
+        if event.fields.get("operation") in ("recv", "send") and event.fields.get("what") == "gloo":
+            _wait_of_gloo(event, groups)
         if event.kind not in (EventKind.COLLECTIVE_TIMEOUT, EventKind.COLLECTIVE_STATE):
             continue
         collective = event.fields.get("collective")
@@ -108,6 +110,19 @@ def of_events(events: Iterable[Event]) -> list[GroupState]:
         elif event.fields.get("what") == "observed_dump":
             state.observed = True
     return _merged(groups)
+
+
+def _wait_of_gloo(event: Event, groups: dict[str | None, GroupState]) -> None:
+    """A rank whose part of a collective did not come: Gloo names neither the collective nor its group."""
+    if event.rank is None or event.rank.number is None:
+        return
+    group = groups.setdefault(None, GroupState(None))
+    state = group.ranks.setdefault(event.rank.number, RankState(event.rank))
+    state.timed_out = True
+    state.events.append(event)
+    limit = str(event.fields.get("timeout", ""))
+    if group.sample is None and limit.isdigit():
+        group.sample = Collective(timeout_ms=int(limit))
 
 
 def _merged(groups: dict[str | None, GroupState]) -> list[GroupState]:
