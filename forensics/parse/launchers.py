@@ -10,6 +10,7 @@ OOM_KILL and LAUNCHER events. Samples:
     -> OOM_KILL fields {"by": "ray", "kills": 2}
     Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.
     -> PROCESS_EXIT fields {"exit_type": "SYSTEM_ERROR", "detail": …}
+    ERROR:composer.cli.launcher:Rank 3 crashed with exit code -7.  -> PROCESS_EXIT type "SIGBUS", rank 3
 """
 
 from __future__ import annotations
@@ -212,6 +213,40 @@ _TABLE = Table(
             _X,
             r"(?P<message>Subprocess (?P<name>\S{1,80}) \(pid=(?P<pid>\d+)\) crashed with exit code (?P<code>-?\d+).*)$",
             fill=exit_of("sglang"),
+        ),
+        Row(
+            "crashed with exit code",
+            _X,
+            r"^(?:[A-Z]{4,8}:[\w.]{1,60}:)?(?P<message>Rank (?P<rank>\d{1,6}) crashed with exit code (?P<code>-?\d{1,3})\b)",
+            fill=exit_of("composer"),
+            who=_rank,
+        ),
+        Row(
+            ") exited with code ",
+            _X,
+            r"(?P<message>Global rank (?P<rank>\d{1,6}) \(PID (?P<pid>\d+)\) exited with code (?P<code>-?\d{1,3}))\b",
+            fill=exit_of("composer"),
+            who=_rank,
+        ),
+        Row(
+            " status failed cmd [",
+            _X,
+            r"(?P<message>Container rank (?P<rank>\d{1,6}) status failed cmd \[[^\]]{0,2000}\] code (?P<code>-?\d{1,3})\b)",
+            fill=exit_of("paddle"),
+            who=_rank,
+        ),
+        Row(
+            "ABORT!!! ",
+            _X,
+            r"(?P<message>ABORT!!! Out of all \d{1,6} trainers, the trainer process with rank=\[(?P<rank>\d{1,6})[\d, ]{0,4000}\] was aborted)",
+            fill=exit_of("paddle"),
+            who=_rank,
+        ),
+        Row(
+            "not registered within the timeout. The process is dead",
+            _X,
+            r"(?P<message>Some workers of the worker process\((?P<pid>\d+)\) have not registered within the timeout\. The process is dead\b.*)$",
+            fill=exit_of("ray"),
         ),
     ),
 )

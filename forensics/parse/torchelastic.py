@@ -122,6 +122,8 @@ def parse(intake: Intake) -> list[Event]:
     for index in hits(intake, _AGENT):
         line = intake.lines[index]
         found = _FAILED.search(line.text) or _FAILED.search(line.raw)
+        if found is None:  # hard-wrapped where it was pasted
+            found = _FAILED.search(line.raw + "".join(more.raw for _, more in following(intake, index, 1)))
         if found:
             pid, local = int(found["pid"]), int(found["local"])
             rank = ranks.get(pid) or Rank(f"local rank {local}", None, (("local", local),), pid=pid)

@@ -35,6 +35,7 @@ _STACK = "Stack trace of the failed collective"
 
 _COUNTERS = frozenset(("sequence", "enqueued", "started", "completed"))
 _WORK = Lazy(r"timeout: Work\w{2,12}\((?P<body>[^\n]{1,1500}?)\) ran for (?P<elapsed>\d+) milliseconds")
+_TORN = Lazy(r"terminated with exception: \[Rank \d{1,6}\] Watchdog(?: caught(?: coll[a-z ]{0,28})?)?\s*$")
 _PAIR = Lazy(r"(\w+(?:\(ms\))?)=(\[[^\]]{0,400}\]|[^,]{1,80})")
 
 
@@ -86,13 +87,13 @@ _TABLE = Table(
             "detected by watchdog at work:",
             EventKind.COLLECTIVE_STATE,
             "failure",
-            r"detected by watchdog at work: (?P<sequence>\d+), " + _LAST,
+            r"detected by watchdog at work: (?P<sequence>\d+)(?:, " + _LAST + ")?",
         ),
         _row(
             "Timeout at NCCL work:",
             EventKind.COLLECTIVE_STATE,
             "timeout_at",
-            r"Timeout at NCCL work: (?P<sequence>\d+), " + _LAST,
+            r"Timeout at NCCL work: (?P<sequence>\d+)(?:, " + _LAST + ")?",
         ),
         _row(
             "Received a dump signal due to a collective timeout",
@@ -148,7 +149,10 @@ def parse(intake: Intake) -> list[Event]:
     """Events of the watchdog; a time-out that is printed again inside the exception's text counts once."""
     timeouts, told = _timeouts(intake), [_tidy(e) for e in _TABLE.read(intake)]
     late = {_speaker(e) for e in timeouts}
-    return timeouts + [e if _speaker(e) in late else _as_timeout(e) for e in told] + _stacks(intake)
+    told = [e if _speaker(e) in late else _as_timeout(e) for e in told]
+    if not timeouts and not any(e.kind is EventKind.COLLECTIVE_TIMEOUT for e in told):
+        told = [*_heard_of(told), *told]
+    return timeouts + told + _stacks(intake)
 
 
 def _speaker(event: Event) -> tuple[Any, ...]:
@@ -156,10 +160,24 @@ def _speaker(event: Event) -> tuple[Any, ...]:
 
 
 def _as_timeout(event: Event) -> Event:
-    """ "Timeout at NCCL work: 7" of a rank whose longer sentence is not in the log says the same."""
-    if event.fields.get("what") != "timeout_at":
-        return event
-    return replace(event, kind=EventKind.COLLECTIVE_TIMEOUT)
+    """ "Timeout at NCCL work: 7" of a rank whose longer sentence is not in the log says the same; so does the exception's text that is
+    torn behind its first word, which begins no other sentence."""
+    what = event.fields.get("what")
+    if what == "timeout_at" or (what == "watchdog_exception" and _TORN.search(event.message)):
+        return replace(event, kind=EventKind.COLLECTIVE_TIMEOUT)
+    return event
+
+
+def _heard_of(told: list[Event]) -> list[Event]:
+    """The time-out that another rank's signal to dump tells of, where nothing else of it is in the log."""
+    heard = next((e for e in told if e.fields.get("what") == "dump_signal" and "signalled_by" in e.fields), None)
+    if heard is None:
+        return []
+    by = heard.fields["signalled_by"]
+    rank = Rank(f"rank {by}", by) if isinstance(by, int) else heard.rank
+    made: Collective | None = heard.fields.get("collective")
+    group = Collective(process_group=made.process_group if made is not None else None)
+    return [replace(heard, kind=EventKind.COLLECTIVE_TIMEOUT, rank=rank, fields={"what": "dump_signal", "collective": group})]
 
 
 def _tidy(event: Event) -> Event:

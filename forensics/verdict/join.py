@@ -87,7 +87,7 @@ def _squeezed(text: str) -> str:
 def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
     """An error line that only repeats what a traceback says (before, inside or after it) belongs to the traceback."""
     strong = Near(s for s in seen if (s.weight >= 3 and s.kind != "native") or (s.weight >= 3 and s.frames))
-    told = {s.span: s for s in reversed(seen) if s.kind == "exit"}
+    told = {span: s for s in reversed(seen) if s.kind == "exit" for span in (s.span, s.last) if span is not None}
     read = {s.span: s for s in reversed(seen) if s.kind == "native" and s.span.first_line == s.span.last_line}
     texts: dict[int, str] = {}
 

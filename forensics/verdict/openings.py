@@ -3,13 +3,15 @@
 === nanotrain 0.4 === · config: lr=3e-4 · loading tokenizer · FileNotFoundError … · === nanotrain 0.4 === · config: lr=1e-4 · loading
 tokenizer -> the second "=== nanotrain" begins another run of the same program
 
-Programs without a known first line are told apart this way. Where several processes print the opening, it says nothing.
+Programs without a known first line are told apart this way. Where several processes print the opening, it says nothing; a program that
+is started, stopped and started again prints it several times, too, but long after the last time.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from forensics.ingest.compiled import pattern_of
 from forensics.model.source import LogLine
@@ -22,6 +24,8 @@ _FIRST = 200
 _OFFSET = 3
 #: a shorter line is a word
 _SHORT = 8
+#: seconds after which the same opening is no other process's of the same start
+_APART = 20.0
 _NUMBERS = str.maketrans("0123456789", "0000000000")
 #: a program that speaks of ranks is started several times at once
 _SEVERAL = pattern_of(
@@ -43,7 +47,7 @@ class Opening:
         keys = [_key(line) for line in before]
         self._keys = keys[:_MOST]
         self.alone = not any(line.stream or line.rank or _SEVERAL.search(line.text[:400]) for line in before[:_MOST])
-        once = len(set(keys)) == len(keys) or not set(keys[:_OFFSET]) & set(keys[_OFFSET:])
+        once = len(set(keys)) == len(keys) or not set(keys[:_OFFSET]) & set(keys[_OFFSET:]) or (self.alone and _apart(before, keys))
         torn = bool(before) and before[0].text[:1].isspace()  # a log that begins amid something has lost its opening
         self._firsts = frozenset(self._keys[:_OFFSET]) if once and not torn and len(self._keys) >= _LEAST else frozenset()
 
@@ -60,6 +64,19 @@ class Opening:
             if len(found) == len(wanted):
                 break
         return len(wanted) == _LEAST and found == wanted
+
+
+def _apart(lines: Sequence[LogLine], keys: Sequence[str]) -> bool:
+    """True where the first lines come back whole and in their order, each time long after the last."""
+    firsts = keys[:_OFFSET]
+    if len(set(firsts)) < _OFFSET:
+        return False
+    begins = [place for place, key in enumerate(keys) if key == firsts[0]]
+    whole = all(list(keys[place : place + _OFFSET]) == firsts for place in begins)
+    if not whole or sum(key in firsts for key in keys) != _OFFSET * len(begins):
+        return False
+    times = [lines[place].time for place in begins]
+    return all(a is not None and b is not None and b - a >= _APART for a, b in pairwise(times))
 
 
 def _tells(line: LogLine) -> bool:

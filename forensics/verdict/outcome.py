@@ -255,11 +255,21 @@ def stalls(lines: Sequence[LogLine]) -> Span | None:
 
 
 def comes_and_goes(live: Sequence[Sighting], quotes: Quotes) -> bool:
-    """True for an exception that somebody inside of the program catches and prints, again and again, while the job works on: that
-    nothing stands behind the last one yet says no more than that it was the last."""
-    if len({(m.root_type, m.span.source) for m in live}) != 1 or not all(printed_inside(m) for m in live):
-        return False
-    places = sorted((m.span for m in live), key=lambda span: span.first_line)
+    """True for exceptions that somebody inside of the program catches and prints, each of them again and again, while the job works
+    on: that nothing stands behind the last one yet says no more than that it was the last. With them go copies whose frames other
+    processes' lines took away, and what is only logged."""
+    inside = {(m.root_type, m.span.source) for m in live if printed_inside(m)}
+    again: dict[tuple[str | None, int], list[Span]] = {}
+    for one in live:
+        kind, bare = (one.root_type, one.span.source), one.kind in ("python", "message") and not one.frames
+        if printed_inside(one) or (bare and (kind in inside or (one.typed and one.weight <= 2))):
+            again.setdefault(kind, []).extend(span for span in (one.span, one.last) if span is not None)
+        elif one.weight > 2 or one.typed:
+            return False
+    return bool(inside) and all(_around_work(sorted(places, key=lambda span: span.first_line), quotes) for places in again.values())
+
+
+def _around_work(places: Sequence[Span], quotes: Quotes) -> bool:
     return len(places) > 1 and aftermath(quotes, places[0], until=places[-1], steady=True).working >= 2
 
 

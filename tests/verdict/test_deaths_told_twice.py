@@ -98,3 +98,13 @@ def test_an_abort_of_which_two_programs_may_speak_is_left_alone(told: Told) -> N
     other = WORDS.replace("operation failed due to a previous error during capture", "an illegal memory access was encountered")
     incident = told(GDB + "(gdb) bt\n\n" + WORDS + "step 3\n" * 30 + other)
     assert len(incident.failures) == 3
+
+
+def test_an_end_that_a_launcher_prints_and_logs(told: Told) -> None:
+    said = "Global rank 1 (PID 4711) exited with code {0}\nERROR:composer.cli.launcher:Global rank 1 (PID 4711) exited with code {0}\n"
+    for code, name, category in ((1, "exit 1", Category.UNKNOWN), (-11, "SIGSEGV", Category.SEGFAULT)):
+        incident = told("Building trainer...\n" + said.format(code))
+        assert incident.primary is not None and (incident.primary.kind, incident.primary.type) == ("exit", name)
+        assert incident.verdict.category is category
+        assert incident.verdict.rank is not None and incident.verdict.rank.number == 1
+        assert len(incident.failures) == 1

@@ -91,3 +91,16 @@ PRINTED = (
 )
 def test_what_a_program_caught_is_no_reason_for_which_its_whole_job_is_cancelled(told: Told, trace: str, end: str, category: Category) -> None:
     assert told(f"{trace}slurmstepd: error: {end}\n").verdict.category is category
+
+
+@pytest.mark.parametrize(
+    ("signal", "category"),
+    [("Terminated", Category.KILLED_EXTERNALLY), ("Hangup", Category.KILLED_EXTERNALLY), ("Illegal instruction", Category.SEGFAULT)],
+)
+def test_a_loader_whose_workers_were_sent_a_signal(told: Told, signal: str, category: Category) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "/j/train.py", line 48, in <module>\n    fit()\n'
+        '  File "/opt/torch/utils/data/_utils/signal_handling.py", line 66, in handler\n    _error_if_any_worker_fails()\n'
+        f"RuntimeError: DataLoader worker (pid 4711) is killed by signal: {signal}. \n"
+    )
+    assert told(STEPS + raised).verdict.category is category

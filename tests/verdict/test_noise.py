@@ -167,3 +167,14 @@ def test_an_exception_that_a_worker_prints_and_survives_again_and_again(told: To
     assert told(_tool(201, "call") + steps + _tool(202, "call")).status is Status.DEGRADED
     assert told(_tool(201, "<module>") + steps + _tool(202, "<module>")).status is Status.CRASHED
     assert told(_tool(201, "call") + _tool(202, "call")).status is Status.CRASHED
+
+
+def test_several_exceptions_that_workers_print_and_survive_again_and_again(told: Told) -> None:
+    steps = "".join(f"(TaskRunner pid=100) step:{n} - actor/loss:0.3 - perf/throughput:812.1\n" for n in (12, 13))
+    torn = "(AgentLoopWorker pid=203)     return table[text]\n(AgentLoopWorker pid=203) KeyError: 'q'\n"
+    bare = "(AgentLoopWorker pid=204) ValueError: no action in the answer\n"
+    again = _tool(201, "call") + torn + bare
+    assert told(again + steps + again).status is Status.DEGRADED
+    assert told(again + steps + again + _tool(205, "<module>")).status is Status.CRASHED  # one of them ended its program
+    assert told(_tool(201, "call") + torn + steps + again).status is Status.CRASHED  # of the other nobody knows that it was survived
+    assert told(bare + steps + bare).status is not Status.HEALTHY

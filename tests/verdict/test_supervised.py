@@ -136,6 +136,23 @@ def test_jobs_appended_to_one_file_begin_with_the_same_lines(told: Told) -> None
     assert incident.primary is not None and incident.primary.message.endswith("'ckpt/last.pt'")
 
 
+def _started(minute: int, second: int) -> str:
+    """The opening of a program that was started at 20:minute:second, with its first lines."""
+    said = ("Loading the model", "Applying LoRA to the model", "Dataset created with 3 samples", "Starting the first epoch")
+    return "".join(f"2026-11-29 20:{minute:02d}:{second + n:02d},100 - __main__ - INFO - {line}\n" for n, line in enumerate(said))
+
+
+def test_a_program_that_was_stopped_and_started_before_it_ever_failed(told: Told) -> None:
+    incident = told(_started(10, 0) + _started(14, 0) + MISSING + _started(20, 0) + FULL)
+    assert incident.verdict.category is Category.OOM_GPU
+    assert [other.title for other in incident.others] == ["[Errno 2] No such file or directory: 'ckpt/last.pt'"]
+    # at once: several processes of one start, and the first that failed is the cause
+    assert not told(_started(10, 0) + _started(10, 4) + MISSING + _started(10, 8) + FULL).others
+    # woven into each other
+    woven = "".join(2 * f"{line}\n" for line in _started(10, 0).splitlines())
+    assert not told(woven + MISSING + _started(20, 0) + FULL).others
+
+
 def test_ranks_that_print_the_same_opening_are_one_run(told: Told) -> None:
     opening = "=== tinytrain 0.4 ===\nrank {}/8 on node4\nloading tokenizer from ./tok.json\n"
     ordinal = 'Traceback (most recent call last):\n  File "/j/run.py", line 6, in <module>\n    go()\nRuntimeError: CUDA error: invalid device ordinal\n'
