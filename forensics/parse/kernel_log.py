@@ -83,7 +83,8 @@ _OTHERS: tuple[tuple[str, str, str, str | None], ...] = (
         None,
     ),
     ("EDAC MC", "ecc", r"(?P<message>EDAC MC(?P<code>\d+): .*(?P<subcode>[CU]E) .*)$", None),
-    ("Double Bit ECC", "ecc", r"(?P<message>.{0,200}Double Bit ECC.*)$", None),
+    # nvidia-smi -q counts retired pages under these words, whatever their number
+    ("Double Bit ECC", "ecc", r"(?P<message>.{0,200}Double Bit ECC(?!\s{0,60}: (?:N/A|None|\d{1,9})\s*$).*)$", None),
     ("ncorrectable ECC", "ecc", r"(?P<message>.{0,200}ncorrectable ECC.*)$", None),
     (
         "amdgpu: ring ",

@@ -32,7 +32,7 @@ from forensics.verdict.incidents import Run, split
 from forensics.verdict.launcher import with_launchers_word
 from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import moved_until
+from forensics.verdict.outcome import is_harmless, moved_until
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
 from forensics.verdict.runs import analyse
@@ -77,7 +77,8 @@ def _severe(intake: Intake) -> Span | None:
     lines = (
         line
         for line in intake.lines
-        if (line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip()) or line.text.startswith(_FOOTERS)
+        if (line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip() and not is_harmless(line))
+        or line.text.startswith(_FOOTERS)
     )
     return next((Span(line.source, line.number, line.number) for line in lines), None)
 

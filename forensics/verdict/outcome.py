@@ -106,6 +106,11 @@ def is_end(line: LogLine) -> bool:
     return _said("ended", "launcher_finished").search(line.text[:2_000]) is not None
 
 
+def is_harmless(line: LogLine) -> bool:
+    """True for an error record that a library prints at every start."""
+    return _said("harmless").search(line.text[:2_000]) is not None
+
+
 def is_done(line: LogLine) -> bool:
     """True for a line that says that a training was brought to its end, by the trainer or by the launcher of all of its processes."""
     return _said("trained", "launcher_finished").search(line.text[:2_000]) is not None

@@ -39,8 +39,8 @@ _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout"
 _CHECKS = 20
 #: how a program sets off what it quotes; bars stand around exceptions that are its own, too
 _SET_OFF = "> "
-#: what says that a request was taken back by the one who had sent it
-_TAKEN_BACK = "teardown.request-aborted"
+#: what ends nothing: a request taken back by the one who had sent it, an experiment tracker that closes its own connection
+_ENDS_NOTHING = ("teardown.request-aborted", "teardown.tracker-closed")
 #: what Ray raises in the process that asked for a task
 _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
 
@@ -53,7 +53,7 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return None
     if store_left_first(members, quotes):
         return Status.HEALTHY
-    if all(m.rule == _TAKEN_BACK for m in members):
+    if all(m.rule in _ENDS_NOTHING for m in members):
         return Status.HEALTHY
     serious = [m for m in members if m.role is None and m.weight >= 2] or list(primary.members)
     if primary.first.rule == "cascade.abort-after" and primary.first.kind in _FATAL:

@@ -171,3 +171,37 @@ def test_a_watchdog_that_cannot_look_at_the_process(told: Told) -> None:
     bark = "[2026-11-29 20:15:31 DP4 TP4] Watchdog timeout (self.watchdog_timeout=300)\n"
     assert told(dump + bark).verdict.category is Category.HANG_OR_WATCHDOG
     assert told("/srv/run.sh: line 3: engine: command not found\n").verdict.category is Category.MISSING_LIBRARY
+
+
+TRACKER = """\
+2026-11-29 20:15:32,639 ERROR MsgRouterThr:360778 [router.py:message_loop():77] message_loop has been closed
+Traceback (most recent call last):
+  File "/srv/env/lib/python3.12/site-packages/wandb/sdk/interface/router_sock.py", line 28, in _read_message
+    return self._sock_client.read_server_response(timeout=1)
+  File "/srv/env/lib/python3.12/site-packages/wandb/sdk/lib/sock_client.py", line 270, in _read_packet_bytes
+    raise SockClientClosedError
+wandb.sdk.lib.sock_client.SockClientClosedError
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/srv/env/lib/python3.12/site-packages/wandb/sdk/interface/router_sock.py", line 30, in _read_message
+    raise MessageRouterClosedError from e
+wandb.sdk.interface.router.MessageRouterClosedError
+"""
+
+
+def test_a_tracker_that_closes_its_own_connection_ends_nothing(told: Told) -> None:
+    assert told(TRACKER).status is Status.HEALTHY
+    assert primary(told(TRACKER + "Traceback (most recent call last):\n  File \"/srv/train.py\", line 9, in <module>\n    go()\nKeyError: 'x'\n")).type == "KeyError"
+    other = TRACKER.replace("wandb.sdk.lib.sock_client.SockClientClosedError", "wandb.errors.CommError: refused")
+    assert told(other).status is not Status.HEALTHY
+
+
+REGISTERED = "2026-11-29 20:15:31.059064: E external/local_xla/xla/stream_executor/cuda/cuda_fft.cc:485] Unable to register cuFFT factory: {}\n"
+TWICE = "Attempting to register factory for plugin cuFFT when one has already been registered"
+
+
+def test_a_record_of_every_start_is_no_failure(told: Told) -> None:
+    assert told("Stage 1 begins\n" + REGISTERED.format(TWICE)).status is Status.HEALTHY
+    assert told("Stage 1 begins\n" + REGISTERED.format("the plugin's version is too old")).status is not Status.HEALTHY
