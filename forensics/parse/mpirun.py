@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
 """mpirun of Open MPI, PRRTE, MPICH and Intel MPI. In: an intake; out: PROCESS_EXIT, LAUNCHER and COMMUNICATION events.
 
-mpirun noticed that process rank 3 with PID 12345 on node node7 exited on signal 9 (Killed).
+mpirun noticed that process rank 3 with PID 12345 on node node7 exited on signal 9 (Killed).      (prterun: "… exited on", line feed)
 -> PROCESS_EXIT type "SIGKILL", rank 3, fields {"exit": ProcessExit(None, "SIGKILL", 12345, "mpirun"), "node": "node7"}
 
 mpirun detected that one or more processes exited with non-zero status, thus causing
@@ -159,9 +159,9 @@ _TABLE = Table(
             who=_aborts,
         ),
         Row(
-            "mpirun has exited due to process rank",
+            " has exited due to process rank",
             EventKind.LAUNCHER,
-            r"(?P<message>mpirun has exited due to process rank (?P<reported_rank>\d+) with PID (?P<pid>\d+) on.*)$",
+            r"(?P<message>(?:mpirun|mpiexec|prterun|prun) has exited due to process rank (?P<reported_rank>\d+) with PID (?P<pid>\d+) on.*)$",
             fields={"what": "exited"},
         ),
     ),
@@ -201,14 +201,18 @@ def parse(intake: Intake) -> list[Event]:
     """Exits that mpirun names, aborts, and its own troubles."""
     events = []
     for index in hits(intake, _NOTICED):
-        found = _PROCESS.search(intake.lines[index].raw)
+        line = intake.lines[index]
+        below = next((after for _, after in following(intake, index, 1)), None)
+        said = line.text.strip()
+        found = _PROCESS.search(said)
+        if found is None and below is not None:  # PRRTE, which starts Open MPI 5's jobs, breaks the line
+            said = f"{said} {below.text.strip()}"
+            found = _PROCESS.search(said)
+        else:
+            below = None
         if found:
             made = ProcessExit(None, signal_name(int(found["number"])), int(found["pid"]), "mpirun")
-            events.append(
-                _exit(
-                    intake.lines[index], None, made, int(found["rank"]), found["node"], intake.lines[index].text.strip()
-                )
-            )
+            events.append(_exit(line, below, made, int(found["rank"]), found["node"], said))
     for index in hits(intake, _DETECTED):
         line = intake.lines[index]
         rank, code, last = None, None, line

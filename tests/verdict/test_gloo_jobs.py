@@ -107,6 +107,9 @@ ARGS = '  File "/venv/lib/python3.12/site-packages/{place}", line 9, in {functio
         (FRAME.format(function="main", call="mm(a, b)"), "RuntimeError: Expected trailing dimension of mat1 to be divisible by 16 but got mat1 shape: (8x8).", Category.SHAPE_OR_DTYPE_ASSERT),
         (FRAME.format(function="main", call="mlp(x)"), "TypeError: mul got incompatible shapes for broadcasting: (8, 16), (8, 32).", Category.SHAPE_OR_DTYPE_ASSERT),
         (FRAME.format(function="main", call="zeros(n)"), "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,589,934,592 bytes (allocated so far: 512 bytes).", Category.OOM_GPU),
+        (FRAME.format(function="main", call="all_gather(out, x)"), "RuntimeError: ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected (6), got (4))", Category.SHAPE_OR_DTYPE_ASSERT),
+        (ARGS.format(place="torch/distributed/distributed_c10d.py", function="_object_to_tensor"), "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'", Category.USER_CODE),
+        (ARGS.format(place="torch/distributed/distributed_c10d.py", function="_object_to_tensor"), "AttributeError: module 'torch' has no attribute 'pickle_local'", Category.VERSION_MISMATCH),
     ],
 )  # fmt: skip
 def test_words_of_libraries(told: Told, frames: str, error: str, category: Category) -> None:
