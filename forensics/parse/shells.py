@@ -28,7 +28,7 @@ from forensics.parse.signals import signal_in, signal_of_exit
 _X = EventKind.PROCESS_EXIT
 #: the interpreter, as it names itself
 _PYTHON = r"\S{0,300}[Pp]ython[\w.-]{0,20}"
-_SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Hangup|Quit|User defined signal \d)"
+_SIGNAL_WORDS = r"(?P<words>Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|IOT instruction|Bad system call|(?:CPU time|File size) limit exceeded|Hangup|Quit|User defined signal \d)"
 
 #: where a shell's word stands in the middle of a line that another process was writing: behind half a word or a bar, not behind a
 #: blank or a quote, as in prose, nor behind a line break that is told in letters

@@ -63,7 +63,7 @@ def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
 
 def came_back(chosen: Analysis, analyses: Sequence[Analysis], quotes: Quotes) -> bool:
     """True where the job was started again after the run that is the verdict, and went well from then on."""
-    if not chosen.failed or chosen.status not in (Status.CRASHED, Status.HUNG):
+    if not chosen.failed or chosen.status not in (Status.CRASHED, Status.HUNG, Status.KILLED):
         return False
     later = analyses[[one is chosen for one in analyses].index(True) + 1 :]
     if not later or any(one.failed for one in later):

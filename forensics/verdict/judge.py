@@ -36,6 +36,7 @@ from forensics.verdict.outcome import is_harmless, moved_until
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
 from forensics.verdict.runs import analyse
+from forensics.verdict.silent import standing_still
 from forensics.verdict.watchdogs import with_quiet_rank
 
 _MOST_FAILURES = 200
@@ -60,6 +61,7 @@ def judge(
     analyses = [
         analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)
     ]
+    analyses[-1] = standing_still(analyses[-1], intake, quotes) or analyses[-1]
     if incident is not None and not 1 <= incident <= len(analyses):
         raise UsageError(
             f"there is no incident {incident}",

@@ -44,9 +44,10 @@ _LAST_ERROR = Pattern(r"^Last error:[ \t]*\n?((?:.{1,1000}\n?){1,4})", re.MULTIL
 #: headings that only say that a traceback follows
 _GENERIC = pattern_of(r"exception|traceback|^Process [\w:-]{1,80}:$|^\W*$", re.IGNORECASE)
 _EXCEPTION = Pattern(r"(?:Error|Exception|Interrupt|Exit|OutOfMemory|OutOfResources|Timeout|Failure)$")
-#: argparse's, with its program's name
+#: argparse's, with its program's name, and click's
 _USAGE = pattern_of(
     r"[\w./-]{1,200}\.py: error: (?:argument \S|one of the arguments |the following arguments |unrecognized arguments|ambiguous option)"
+    r"|(?:Error: )?(?:No such option: -|No such command '|Missing (?:option|argument) '|Invalid value for '|Got unexpected extra argument)"
 )
 #: how far apart two tellings of one crash can stand, in lines
 _NEAR = 4_000
@@ -137,7 +138,7 @@ class Sighting:
 
     @property
     def refused(self) -> bool:
-        """True for the last words of a program that leaves because of its arguments (argparse: exit status 2)."""
+        """True for the last words of a program that leaves because of its arguments (argparse, click: exit status 2)."""
         return self.kind == "message" and self.type is None and _USAGE.match(self.message) is not None
 
     @property

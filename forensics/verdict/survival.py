@@ -37,10 +37,14 @@ from forensics.verdict.sighting import Sighting
 _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
 #: lines of a server at work that may be answers to health checks
 _CHECKS = 20
+#: how often a program refuses its arguments until it does so each time that a script starts it
+_EACH_TIME = 3
 #: how a program sets off what it quotes; bars stand around exceptions that are its own, too
 _SET_OFF = "> "
 #: what ends nothing: a request taken back by the one who had sent it, an experiment tracker that closes its own connection
 _ENDS_NOTHING = ("teardown.request-aborted", "teardown.tracker-closed")
+#: rules of consequences.toml for what a program tells as an error and does without
+_DONE_WITHOUT = "harmless.done-without."
 #: what Ray raises in the process that asked for a task
 _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
 
@@ -85,18 +89,23 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     if live and all(_of_shell(m) for m in live) and any(line.rank is not None for line in quotes.after(last.span)):
         return Status.HEALTHY  # a command that a script did not find, before it started the job
     if not live:
-        return Status.HEALTHY if later.working or later.ended or later.calm else None
+        without = all(m.rule.startswith(_DONE_WITHOUT) for m in serious)
+        return Status.HEALTHY if without or later.working or later.ended or later.calm else None
     if all(m.weight <= 2 and not m.typed for m in live):
         # A program that ends in order after an error has ended because of it, unless it had been at work before.
         ended = later.ended and worked_before(quotes, primary.first.span)
         went_on = later.working or ended or later.done or later.calm >= 3
         # what the driver says of a device stays true of it, though the job went on; so does what a server says of a model
         lasting = any(m.kind == "hardware" or m.events[0].parser == "triton_server" for m in live)
+        # a script goes on, whatever its programs said: one that refused its arguments each time did nothing at all
+        lasting = lasting or sum(m.count for m in live if m.refused) >= _EACH_TIME
         return None if not went_on else Status.DEGRADED if lasting else Status.HEALTHY
     if all(m.kind == "hardware" for m in live) and later.working and (later.ended or later.done):
         return Status.DEGRADED  # the fault was another job's, or one that the driver dealt with: this job came to its end
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
-        return None
+        # what the driver reports of a device may wait for its next reset, or be another job's: a job that works on has got over it
+        told = not any(_driver_ended(m) or (m.kind in _FATAL and m.kind != "hardware") for m in live)
+        return Status.DEGRADED if told and later.working > _CHECKS else None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes) or in_step(live, last, quotes)
     return Status.DEGRADED if went_on else None
 

@@ -31,6 +31,8 @@ _CALM_TEXT = Pattern(
     r"\b[NR]CCL (?:INFO|TRACE)\b|\b[A-Z]\w{0,60}Warning: |\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?[:\]|]"
     r"|\b(?:[Dd]isabl(?:ing|ed)|[Ff]all(?:ing|s)? ?back|[Ss]kipping|[Ii]gnor(?:ed|ing))\b"
 )
+#: what torch's compiler says below a kernel that it tried and could not run
+_LEFT_OUT = Pattern(r"\bIgnoring this choice\b")
 
 
 def teach(seen: Sequence[Sighting], findings: Sequence[Finding], quotes: Quotes) -> list[Sighting]:
@@ -61,7 +63,13 @@ def _own(taught: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) ->
 def _shipped(finding: Finding, seen: Sequence[Sighting], quotes: Quotes) -> list[Sighting]:
     lines = (_of_line(s, quotes) for s in finding.spans[:_MOST] if not any(s.overlaps(own) for one in seen for own in one.spans))
     told = [line for line in lines if line is not None and line.level not in _CALM]
-    return [line for line in told if not _CALM_TEXT.search(line.events[0].message[:1_000])]
+    return [line for line in told if not _CALM_TEXT.search(line.events[0].message[:1_000]) and not _left_out(line.span, quotes)]
+
+
+def _left_out(span: Span, quotes: Quotes) -> bool:
+    """True where the next line says that what failed was one of several choices, of which another one is taken."""
+    below = quotes.lines(Span(span.source, span.last_line + 1, span.last_line + 1), 1)
+    return bool(below) and _LEFT_OUT.search(below[0].text[:400]) is not None
 
 
 def overlooked(findings: Sequence[Finding], seen: Sequence[Sighting], quotes: Quotes) -> tuple[Finding, Evidence] | None:
@@ -83,7 +91,7 @@ def _is_excused(span: Span, seen: Sequence[Sighting], quotes: Quotes) -> bool:
         if asked or any(span.overlaps(own) for own in sighting.spans):  # what was seen is judged by what it is
             return True
     line = _of_line(span, quotes)
-    if line is None or line.level in _CALM or _CALM_TEXT.search(line.events[0].message[:1_000]):
+    if line is None or line.level in _CALM or _left_out(span, quotes) or _CALM_TEXT.search(line.events[0].message[:1_000]):
         return True
     later = aftermath(quotes, span, line.stream, steady=True)
     if caught(line, quotes):

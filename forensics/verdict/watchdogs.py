@@ -82,7 +82,7 @@ def add_dumps(seen: Sequence[Sighting], events: Sequence[Event], activity: Seque
     names no process is that of the only one there is."""
     alone = len({one.rank.key for one in activity}) <= 1
     told = [s for s in seen if s.kind == "message" and not s.frames and is_watchdogs_word(s.message)]
-    dumps = [(e, frames) for e in events if e.kind is EventKind.STACK and "tool" in e.fields and (frames := _telling(e))] if told else []
+    dumps = [(e, frames) for e in events if e.kind is EventKind.STACK and "tool" in e.fields and (frames := telling(e))] if told else []
     for sighting in told if dumps else ():
         below = [(e, frames) for e, frames in dumps if _stands_below(e, sighting)]
         named = [one for one in below if _is_of(one[0], sighting.rank)]
@@ -95,7 +95,7 @@ def add_dumps(seen: Sequence[Sighting], events: Sequence[Event], activity: Seque
             sighting.spans = [*sighting.spans, chosen[0].span]
 
 
-def _telling(event: Event) -> tuple[Frame, ...]:
+def telling(event: Event) -> tuple[Frame, ...]:
     """Of a dump the frames of the program's own thread, outermost first; where it waits for another one, of that which runs the model."""
     own = next((s for s in event.stacks if s.thread == "MainThread"), None)
     own = own or next((s for s in event.stacks if s.frames and s.frames[0].function == _PROGRAM), None)

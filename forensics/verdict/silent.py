@@ -1,0 +1,149 @@
+"""A job that stands still and says nothing of it. In: the analysis of a log's last run, in which nothing failed; out: another one, or
+None. Samples:
+
+    Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 2 reqs …     (for half a minute, to
+    the log's end)                                                  -> hung: requests run, and no token comes
+    Waiting in store based barrier … (world_size=4, worker_count=2, …)      (time and again, to the log's end)
+                                                                    -> hung: it waits for processes that do not come
+    Process 4711: trainer · Thread 4711 (idle): "MainThread" · backward (torch/autograd/__init__.py:266)        (nothing works below it)
+                                                                    -> hung, as a guess: nobody takes stacks of a job that moves
+
+A log that ends so is no proof: the engine may compute one long prompt. So none of it is more than a guess, unless the engine itself says
+that it waits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from forensics.data import table
+from forensics.ingest.compiled import pattern_of
+from forensics.ingest.intake import Intake
+from forensics.ingest.needles import needles_of_list
+from forensics.ingest.pattern import Pattern
+from forensics.model.event import Event, EventKind
+from forensics.model.source import LogLine, Span
+from forensics.model.stack import Frame
+from forensics.model.verdict import Category, CausalRole, Confidence, Status
+from forensics.verdict.analysis import Analysis
+from forensics.verdict.category import Judgement
+from forensics.verdict.fold import fold
+from forensics.verdict.outcome import aftermath, is_end, is_work
+from forensics.verdict.quotes import Quotes
+from forensics.verdict.roles import Cast
+from forensics.verdict.sighting import Sighting
+from forensics.verdict.watchdogs import telling
+
+#: last lines that are looked at
+_LAST = 400
+#: reports of an engine, one each ten seconds, in which nothing came of the requests that it holds
+_REPORTS = 4
+#: how often an engine says that it waits for its workers, a minute each time
+_WAITS = 3
+#: how often a process says that it waits for others, ten seconds each time or more
+_CALLS = 4
+_ENGINE = pattern_of(r"\b[Ee]ngine (\d{1,4})\b")
+
+
+@lru_cache(maxsize=4)
+def _rows(key: str) -> Pattern[str]:
+    return Pattern("|".join(table("verdict/progress")[key]), needles=needles_of_list("verdict/progress", key))
+
+
+def _says(key: str, line: LogLine) -> bool:
+    """True for a line that fits one of the rows of that list in progress.toml."""
+    return _rows(key).search(line.text[:2_000]) is not None
+
+
+def standing_still(last: Analysis, intake: Intake, quotes: Quotes) -> Analysis | None:
+    """What the last run of a log came to where it did not fail, and does not move either."""
+    if last.failed or last.doubt is not None or last.handled or not intake.lines:
+        return None
+    found = _engine(intake.lines) or _alone(intake.lines) or _dumped(last.run.events, quotes)
+    if found is None:
+        return None
+    sighting, judgement = found
+    group = fold([sighting])[0]
+    cast = Cast([group], group)
+    cast.roles[id(group)] = CausalRole.INITIATING
+    return Analysis(last.run, cast, True, Status.HUNG, judgement, findings=last.findings)
+
+
+def _engine(lines: Sequence[LogLine]) -> tuple[Sighting, Judgement] | None:
+    """An engine that holds requests, and of which nothing but that was heard until the log's end."""
+    reports: Counter[str] = Counter()
+    first: LogLine | None = None
+    waits: list[LogLine] = []
+    for line in reversed(lines[-_LAST:]):
+        if _says("holds", line):
+            engine = _ENGINE.search(line.text[:400])
+            reports[engine[1] if engine is not None else ""] += 1
+            first = line
+        elif _says("stalled", line):
+            waits.append(line)
+        elif is_work(line) or is_end(line):
+            break
+    if first is None:
+        return None
+    if len(waits) >= _WAITS:
+        told = "The workers did not answer while requests ran"
+        return _sighted(waits[0], ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.SUPPORTED, title=told)
+    if max(reports.values()) >= _REPORTS:
+        return _sighted(first, ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title="No token comes while requests run")
+    return None
+
+
+def _alone(lines: Sequence[LogLine]) -> tuple[Sighting, Judgement] | None:
+    """A process that begins, and of which nothing but that others are missing was heard until the log's end."""
+    waits: list[LogLine] = []
+    for line in reversed(lines[-_LAST:]):
+        if _says("alone", line):
+            waits.append(line)
+        elif line.text.strip() and not (waits and line.text[:1].isspace()):
+            break
+    if len(waits) < _CALLS:
+        return None
+    title = "It waits for processes or devices that do not come"
+    return _sighted(waits[0], ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title=title)
+
+
+def _dumped(events: Sequence[Event], quotes: Quotes) -> tuple[Sighting, Judgement] | None:
+    """The stack that somebody took of a process which nobody saw at work afterwards."""
+    dumps = [(event, frames) for event in events if event.kind is EventKind.STACK and _taken(event) and (frames := telling(event))]
+    if not dumps or aftermath(quotes, dumps[-1][0].span).working:
+        return None
+    event, frames = dumps[0]
+    line = next(iter(quotes.lines(event.span, 1)), None)
+    if line is None:
+        return None
+    title = "Somebody took stacks of a process, and nothing shows that it moved on"
+    return _sighted(line, frames, event), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title=title)
+
+
+def _taken(event: Event) -> bool:
+    """True for a stack that somebody took of a living process from outside, or that a timer took which nobody had stopped."""
+    return event.fields.get("tool") == "py-spy" or str(event.fields.get("reason", "")).startswith("Timeout (")
+
+
+def _sighted(line: LogLine, frames: tuple[Frame, ...], event: Event | None = None) -> Sighting:
+    """A line as the failure that nobody has told."""
+    span = event.span if event is not None else Span(line.source, line.number, line.number)
+    message = line.text.strip()[:500]
+    event = event or Event(EventKind.MESSAGE, span, parser="silent", message=message, rank=line.rank, time=line.time, stream=line.stream)
+    return Sighting(
+        kind="message",
+        type=None,
+        message=message,
+        root_type=None,
+        root_message=message,
+        rank=line.rank,
+        time=line.time,
+        span=span,
+        weight=3,
+        events=[event],
+        frames=frames,
+        stream=line.stream,
+        spans=[span],
+    )
