@@ -131,9 +131,14 @@ def _taken(
                 blobs.append((opened.name, opened.blob))
                 continue
             try:
-                yield take_one(opened, wants, options, shares, progress)
+                taken = take_one(opened, wants, options, shares, progress)
             except Exception as error:
                 skipped.append(_own_error(opened.name, error))
+                continue
+            if opened.size is not None and taken.size < opened.size:
+                said = f"it became shorter while it was read: {taken.size:,} of its {opened.size:,} bytes were left"
+                skipped.append(Skipped(opened.name, said, opened.size - taken.size))
+            yield taken
 
 
 def _size(item: str | bytes) -> int | None:

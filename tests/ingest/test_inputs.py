@@ -13,12 +13,15 @@ import stat
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
 from forensics.errors import ForensicsError
 from forensics.ingest import Anchor, ReadOptions, files, inputs, read
+from forensics.ingest.assemble import Taken
+from forensics.ingest.inputs import Opened
 from forensics.ingest.options import DEFAULT
 from forensics.model.source import Skipped
 
@@ -221,3 +224,27 @@ def test_many_files_in_several_processes(tmp_path: Path) -> None:
 def test_an_empty_input() -> None:
     intake = read([b""], NONE)
     assert (intake.sources[0].lines, intake.lines) == (0, [])
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_log_that_became_shorter_while_it_was_read_is_said(tmp_path: Path, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever rotates it copies it and empties it: most of it was never seen, and that nothing failed in it nobody knows."""
+    log = tmp_path / "engine.log"
+    log.write_bytes(b"step 1 loss 2.0\n" * 300_000)
+    size = log.stat().st_size
+    options = ReadOptions(processes=processes)
+    assert not read([str(log)], [], options).skipped
+    log.write_bytes(b"\xef\xbb\xbf" + b"step 1 loss 2.0\n" * 9)
+    assert not read([str(log)], [], options).skipped  # a mark at the beginning is no part of the text
+    log.write_bytes(b"step 1 loss 2.0\n" * 300_000)
+    take_one = files.take_one
+    monkeypatch.setattr(files, "BIG", 1_000_000)
+
+    def emptied(opened: Opened, *rest: Any, **named: Any) -> Taken:
+        os.truncate(log, 1_600)
+        taken: Taken = take_one(opened, *rest, **named)
+        return taken
+
+    monkeypatch.setattr(files, "take_one", emptied)
+    (skipped,) = read([str(log)], [], options).skipped
+    assert "became shorter" in skipped.why and skipped.bytes is not None and 0 < skipped.bytes < size
