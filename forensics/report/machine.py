@@ -11,6 +11,9 @@ from forensics.report.failures import quote
 from forensics.report.naming import Names
 from forensics.report.text import duration, one_line, visible, words
 
+#: so many inputs are named one by one
+_MOST_INPUTS = 50
+
 
 def hang(incident: Incident, names: Names) -> Section | None:
     """The collective the job hung in: who waited, who was missing, who ran another one."""
@@ -166,11 +169,16 @@ def coverage(incident: Incident, names: Names) -> Section:
     rows = [
         ("Read", f"{size(it.bytes)}, {it.lines:,} lines, {it.claimed_lines:,} of them understood as part of something")
     ]
-    for source in (incident.sources or it.sources)[:50]:
+    sources = incident.sources or it.sources
+    for source in sources[:_MOST_INPUTS]:
         told = ", ".join(filter(None, (size(source.bytes), source.encoding, source.compression or "")))
-        rows.append((one_line(source.name, 60), told))
-    for skipped in it.skipped:
+        rows.append(("Input", one_line(f"{source.name}: {told}", 240)))
+    if len(sources) > _MOST_INPUTS:
+        rows.append(("Input", f"and {len(sources) - _MOST_INPUTS:,} more"))
+    for skipped in it.skipped[:_MOST_INPUTS]:
         rows.append(("Not read", one_line(f"{skipped.name}: {skipped.why}", 240)))
+    if len(it.skipped) > _MOST_INPUTS:
+        rows.append(("Not read", f"and {len(it.skipped) - _MOST_INPUTS:,} more"))
     for note in it.notes:
         where = f" ({names.place(note.span)})" if note.span else ""
         rows.append((f"Note, {note.stage}", one_line(note.text, 400) + where))

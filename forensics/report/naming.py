@@ -106,9 +106,11 @@ def frame_place(frame: Frame) -> str:
 
 
 def _short_name(name: str) -> str:
+    """A file's own name; of one in an archive both names: by its own nobody finds it."""
     if name == "-":
         return "stdin"
-    return one_line(name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] or name, 80)
+    names = [part.rstrip("/").rsplit("/", 1)[-1] for part in name.replace("\\", "/").split("!")]
+    return one_line("!".join((names[0], names[-1]) if len(names) > 1 else names) or name, 80)
 
 
 def _runs(labels: Sequence[str]) -> list[str]:

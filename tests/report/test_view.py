@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+from pathlib import Path as FilePath
+
+from forensics import analyze, render
 from forensics.model import Incident, Rank, Span
 from forensics.model.record import replace
 from forensics.model.verdict import RankRow
@@ -112,3 +117,22 @@ def _strings(value: object) -> list[str]:
         return [text for one in value for text in _strings(one)]
     slots = getattr(type(value), "__slots__", ())
     return [text for name in slots for text in _strings(getattr(value, name))]
+
+
+def test_a_line_of_a_file_in_an_archive_is_found_by_the_archives_name(tmp_path: FilePath) -> None:
+    log = b"[rank0]: Traceback (most recent call last):\n[rank0]:   File \"a.py\", line 3, in <module>\n[rank0]: KeyError: 'x'\n"
+    with tarfile.open(tmp_path / "run.tar", "w") as packed:
+        member = tarfile.TarInfo("logs/node1/out.log")
+        member.size = len(log)
+        packed.addfile(member, io.BytesIO(log))
+    text = render(analyze([tmp_path / "run.tar"]), "console", explain=True)
+    assert "run.tar!out.log:3" in text
+    assert "run.tar!logs/node1/out.log:" in text.replace("\n", "").replace(" ", "")
+
+
+def test_very_many_inputs_are_not_named_one_by_one(tmp_path: FilePath) -> None:
+    for number in range(70):
+        (tmp_path / f"rank_{number}.log").write_text("step 1 loss 2.0\n")
+        (tmp_path / f"rank_{number}.zip").write_bytes(b"PK\x03\x04 torn")
+    text = render(analyze([tmp_path]), "console", explain=True)
+    assert text.count("rank_") < 110 and text.count("and 20 more") == 2

@@ -164,3 +164,9 @@ def test_words_of_other_run_times_and_what_only_looks_like_them(kind: str, messa
 def test_a_file_that_its_reader_cannot_read_is_the_users_data(kind: str, message: str, category: Category) -> None:
     library = Frame("open", "/usr/lib/python3.12/site-packages/reader/__init__.py", 12)
     assert categorize(group(kind, message, USER, library), (), None).category is category
+
+
+def test_windows_says_in_any_language_that_a_library_is_not_there() -> None:
+    said = "[WinError 126] O módulo especificado não foi encontrado. Error loading \"C:\\\\env\\\\torch\\\\lib\\\\shm.dll\" or one of its dependencies."
+    assert categorize(group("OSError", said, USER), (), None).category is Category.MISSING_LIBRARY
+    assert categorize(group("OSError", said.replace("126", "5"), USER), (), None).category is not Category.MISSING_LIBRARY
