@@ -39,6 +39,11 @@ def of_the_program(fault: HardwareFault) -> bool:
     return (fault.kind == "xid" and fault.code in _OF_THE_PROGRAM) or is_page_fault(fault)
 
 
+def only_noted(fault: HardwareFault) -> bool:
+    """True where the driver writes down what it did or saw, and no process ends of it."""
+    return fault.kind == "xid" and fault.code is not None and bool(_xids().get(fault.code, {}).get("noted"))
+
+
 def known_fault(type_: str | None) -> FaultCode | None:
     """The catalogue's row of a failure whose type is "Xid 79" or "SXid 20034"; None where it is another, or has none."""
     kind, _, code = (type_ or "").partition(" ")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forensics.ingest.intake import Intake
-from forensics.model.event import EventKind, ProcessExit
+from forensics.model.event import EventKind, HardwareFault, ProcessExit
 from forensics.model.knowledge import Facts
 from forensics.model.source import Note, Rank, Span
 from forensics.model.verdict import Category, CausalRole, Confidence, Finding, OtherIncident, Status, Verdict
@@ -18,7 +18,7 @@ from forensics.verdict.category import Judgement, categorize
 from forensics.verdict.consequences import cascades_of, mark, mark_alike, mark_dying, mark_unwound
 from forensics.verdict.fold import Group, fold
 from forensics.verdict.hang import explain_hang
-from forensics.verdict.hardware import fault_of, of_the_program
+from forensics.verdict.hardware import fault_of, of_the_program, only_noted
 from forensics.verdict.incidents import Run, came_up
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
@@ -152,9 +152,10 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
             sighting.role_why = "the exception was caught, and told only to those who debug"
         event = sighting.events[0]
         fault = fault_of(event) if event.kind is EventKind.HARDWARE else None
-        if fault is not None and of_the_program(fault) and sighting.role is None:
+        told = _beside_others(fault) if fault is not None and sighting.role is None else None
+        if told is not None:
             sighting.role, sighting.conditional = CausalRole.CASCADE, True
-            sighting.role_why, sighting.rule = "the driver reports the program's own error", "xid-of-the-program"
+            sighting.role_why, sighting.rule = told
         if sighting.role is None and is_stale(event, began):
             sighting.role, sighting.conditional, sighting.rule = CausalRole.CASCADE, True, "before-the-job"
             sighting.role_why = "the kernel ended another job's process before this one began"
@@ -163,6 +164,15 @@ def _sightings(run: Run, findings: Sequence[Finding], quotes: Quotes, began: flo
     mark_unwound(seen, quotes)
     release(seen, quotes)
     return teach(seen, findings, quotes)
+
+
+def _beside_others(fault: HardwareFault) -> tuple[str, str] | None:
+    """Why what the driver reports explains nothing where something else failed, and the rule's name; None where it may."""
+    if of_the_program(fault):
+        return "the driver reports the program's own error", "xid-of-the-program"
+    if only_noted(fault):
+        return "the driver notes what no process ends of", "xid-noted"
+    return None
 
 
 def _stalled(primary: Group, findings: Sequence[Finding], quotes: Quotes) -> Judgement | None:

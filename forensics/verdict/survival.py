@@ -100,8 +100,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         # a script goes on, whatever its programs said: one that refused its arguments each time did nothing at all
         lasting = lasting or sum(m.count for m in live if m.refused) >= _EACH_TIME
         return None if not went_on else Status.DEGRADED if lasting else Status.HEALTHY
-    if all(m.kind == "hardware" for m in live) and later.working and (later.ended or later.done):
-        return Status.DEGRADED  # the fault was another job's, or one that the driver dealt with: this job came to its end
+    if all(m.kind in ("hardware", "oom_kill") for m in live) and later.working and (later.ended or later.done):
+        return Status.DEGRADED  # it was another job's, or the driver dealt with it: this job came to its end
     if any(m.kind in _FATAL or _driver_ended(m) for m in live):
         # what the driver reports of a device may wait for its next reset, or be another job's: a job that works on has got over it
         told = not any(_driver_ended(m) or (m.kind in _FATAL and m.kind != "hardware") for m in live)

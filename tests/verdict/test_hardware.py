@@ -62,6 +62,10 @@ STEPS = "".join(f"[2026-03-02 10:2{n}:00] step {n} loss 2.0\n" for n in range(3,
 
 
 def test_a_fault_before_a_job_that_came_to_its_end_did_not_end_it(told: Told) -> None:
+    killed = "[ 900.1] Out of memory: Killed process 777 (browser) total-vm:9999kB, anon-rss:8888kB, file-rss:0kB, shmem-rss:0kB, UID:1000\n"
+    other = told(killed + STEPS + "Training complete.\n")
+    assert (other.status, other.verdict.category) == (Status.DEGRADED, Category.OOM_HOST)
+    assert told(STEPS + killed).status is Status.KILLED
     for end in ("[2026-03-02 10:30:00] training finished\n", "Training complete.\n"):
         for fault in (CHANNEL, GONE):
             incident = told(fault + STEPS + end)
@@ -73,3 +77,14 @@ def test_a_fault_before_a_job_that_came_to_its_end_did_not_end_it(told: Told) ->
 def test_no_node_is_taken_away_for_a_programs_error(told: Told) -> None:
     assert not any("out of service" in step for step in told(CHANNEL).verdict.next_steps)
     assert any("out of service" in step for step in told(CHANNEL.replace(": 43,", ": 62,")).verdict.next_steps)
+
+
+def test_what_the_driver_only_notes_is_no_cause(told: Told) -> None:
+    """A row of memory was remapped, and the program went on to its own error."""
+    noted = CHANNEL.replace(": 43,", ": 63,").replace("Ch 00000010", "Row remapper: new row marked for remapping")
+    raised = "".join(f"[rank2]: {line}\n" for line in ("Traceback (most recent call last):", '  File "/j/run.py", line 9, in f', "    at(7)"))
+    incident = told(noted + raised + "[rank2]: IndexError: list index out of range\n")
+    assert incident.primary is not None and incident.primary.type == "IndexError" and [row.code for row in incident.hardware] == [63]
+    lost = told(noted.replace(": 63,", ": 48,") + raised + "[rank2]: torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered\n")
+    assert lost.verdict.category is Category.DRIVER_OR_HARDWARE
+    assert told(noted).verdict.category is Category.DRIVER_OR_HARDWARE  # all that is known

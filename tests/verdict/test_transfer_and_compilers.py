@@ -231,3 +231,31 @@ def test_a_librarys_tag_belongs_to_its_error_as_in_its_exceptions(told: Told) ->
     said = "CUDA runtime error: out of memory /src/core/allocator.cc:49"
     assert primary(told(f"[TM][ERROR] {said}\nAborted (core dumped)\n")).message == f"[TM][ERROR] {said}"
     assert primary(told(f"loader: {said}\nAborted (core dumped)\n")).message == said
+
+
+NINJA = """\
+[2026-03-02 10:11:07 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/opt/env/lib/python3.12/site-packages/flashinfer/jit/cpp_ext.py", line 200, in run_ninja
+    subprocess.run(command, check=True)
+subprocess.CalledProcessError: Command '['ninja', '-v']' returned non-zero exit status 1.
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/opt/env/lib/python3.12/site-packages/flashinfer/jit/core.py", line 81, in build
+    raise RuntimeError(msg) from e
+RuntimeError: Ninja build failed. Ninja output:
+[1/2] /opt/cuda/bin/nvcc -gencode=arch=compute_121a,code=sm_121a -c act.cu -o act.cuda.o
+FAILED: act.cuda.o
+"""
+
+
+def test_what_nvcc_says_in_a_builders_output_is_the_cause(told: Told) -> None:
+    title = told(NINJA + "nvcc fatal   : Unsupported gpu architecture 'compute_121a'\nninja: build stopped: subcommand failed.\n").verdict.title
+    assert title == "nvcc does not know the architecture compute_121a"
+
+
+def test_a_word_of_nvcc_below_another_error_is_not_its_message(told: Told) -> None:
+    raised = 'Traceback (most recent call last):\n  File "/j/a.py", line 2, in f\n    at(7)\nIndexError: list index out of range\n'
+    incident = told(raised + "nvcc warning : Support for offline compilation will be removed\n")
+    assert incident.primary is not None and incident.primary.message == "list index out of range"

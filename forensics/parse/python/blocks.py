@@ -64,7 +64,7 @@ _STARTS = pattern_of(
     r"|Segmentation fault|Bus error|[\w./~-]{1,300}\.py:\d+: \w{0,40}Warning\b|/[\w./-]{1,300}: line \d+: |\(\w{1,40} pid="
     r"|(?:cat|cp|mv|rm|ls|ln|cd|mkdir|rmdir|touch|chmod|chown|tee|tar|scp|rsync|source|sh): .{0,300}"
     r": (?:No such file or directory|Permission denied|File exists|(?:Is|Not) a directory|command not found)\s*$"
-    r"|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc |\{\"|wandb: |bash: |Call stack:$|Original exception was:$"
+    r"|root@|\$ |\w[\w-]{0,40}@[\w.-]{1,60}:|nvcc (?!fatal)|\{\"|wandb: |bash: |Call stack:$|Original exception was:$"
     r"|\d{1,3} {2,12}0x[0-9a-f]{6,16} \S|[.sxu]{0,200}[EF][.EFsxu]{0,200}\s*$"
     r"|\[[IWEF]\d{3,4} \d\d:|##\[|\s{0,4}\d{1,3}%\||\[[\w.-]{1,40}\] ?\[?\d{4}-\d\d-\d\d[ T]"
 )
