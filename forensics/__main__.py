@@ -24,7 +24,8 @@ def _end(code: int) -> None:
 
     threading = sys.modules.get("threading")
     has_threads = threading is not None and threading.active_count() > 1
-    if sys.gettrace() or sys.getprofile() or has_threads or atexit._ncallbacks():
+    wanted = getattr(atexit, "_ncallbacks", lambda: 1)()  # CPython's
+    if sys.gettrace() or sys.getprofile() or has_threads or wanted:
         return
     try:
         for stream in (sys.stdout, sys.stderr):

@@ -101,10 +101,11 @@ _NAME = Lazy(
 _FROM = Lazy(
     r"(?i)(?:GPUassert: |(?:CUDA|HIP)(?: runtime| driver)? (?:error|failure)|cudaError|CUDA_ERROR|hipError|CUDNN_|CUBLAS_|CUSPARSE_|CUSOLVER_|CURAND_|CUFFT_)"
 )
-#: a Python exception's own line, a what(), code of a traceback, documentation links, ggml's and TensorRT-LLM's lines
+#: a Python exception's own line, a what(), code of a traceback, documentation links, ggml's and TensorRT-LLM's lines; cuda-gdb's warnings of
+#: what every program asks before it has a context
 _ELSEWHERE = Lazy(
     r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Warning): |what\(\):|File \"|frame #|raise |if |return |self\.|#|\d+ {3,}0x|Accelerator Fatal Error: |Search for `|For debugging|Compile with|CUDA kernel errors|HIP kernel errors)"
-    r"|\[TensorRT-LLM\]|torch\.\w{0,30}Error|(?:Error|Exception)\((?:'|\")?CUDA|docs\.nvidia\.com|current device: |unhandled cuda error"
+    r"|\[TensorRT-LLM\]|torch\.\w{0,30}Error|(?:Error|Exception)\((?:'|\")?CUDA|docs\.nvidia\.com|current device: |unhandled cuda error|^\s*warning: Cuda Driver error detected: "
 )
 #: HIP's own words for itself, and a library's before them that name the call: "fail to call hipModuleLaunchKernel(…) ---> [HIP error](…)"
 _IS_HIP = Lazy(r"\bHIP (?:runtime )?(?:error|failure)|\bhip[A-Z]\w{2,60}\(")

@@ -119,6 +119,8 @@ def categorize(group: Group, findings: Sequence[Finding], phase: str | None, bes
         alike = [f.confidence for f in spoken if f.category is best.category and f.specificity > _WRAPPER]
         return Judgement(best.category, max(alike, key=_RANK.__getitem__), best, best.title, others)
     near = [f for f in roots if _just_before(f, group) and not any(_speaks_of(f, o) for o in beside if o is not group)]
+    if words is not None and group.first.kind == "python":  # what a process raises later is no word of those that waited
+        near = [f for f in near if f.category is words.category or f.category is not Category.HANG_OR_WATCHDOG]
     near.sort(key=_strength, reverse=True)
     if near and (words is None or words.confidence is Confidence.HYPOTHESIS or near[0].category is words.category):
         best = near[0]

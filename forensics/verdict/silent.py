@@ -112,7 +112,7 @@ def _alone(lines: Sequence[LogLine]) -> tuple[Sighting, Judgement] | None:
 def _dumped(events: Sequence[Event], quotes: Quotes) -> tuple[Sighting, Judgement] | None:
     """The stack that somebody took of a process which nobody saw at work afterwards."""
     dumps = [(event, frames) for event in events if event.kind is EventKind.STACK and _taken(event) and (frames := telling(event))]
-    if not dumps or aftermath(quotes, dumps[-1][0].span).working:
+    if not dumps or (later := aftermath(quotes, dumps[-1][0].span)).working or later.ended:
         return None
     event, frames = dumps[0]
     line = next(iter(quotes.lines(event.span, 1)), None)

@@ -107,6 +107,9 @@ ARGS = '  File "/venv/lib/python3.12/site-packages/{place}", line 9, in {functio
         (FRAME.format(function="main", call="mm(a, b)"), "RuntimeError: Expected trailing dimension of mat1 to be divisible by 16 but got mat1 shape: (8x8).", Category.SHAPE_OR_DTYPE_ASSERT),
         (FRAME.format(function="main", call="mlp(x)"), "TypeError: mul got incompatible shapes for broadcasting: (8, 16), (8, 32).", Category.SHAPE_OR_DTYPE_ASSERT),
         (FRAME.format(function="main", call="zeros(n)"), "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,589,934,592 bytes (allocated so far: 512 bytes).", Category.OOM_GPU),
+        (FRAME.format(function="main", call="lstm(x, h)"), "RuntimeError: Expected hidden[0] size (1, 2, 8), got [1, 3, 8]", Category.SHAPE_OR_DTYPE_ASSERT),
+        (FRAME.format(function="main", call="put(x)"), "ValueError: Resource axis: x of P('x',) is not found in mesh: ('d',).", Category.USER_CODE),
+        (ARGS.format(place="jax/_src/named_sharding.py", function="check"), "ValueError: Resource axis: x of P('x',) is not found in mesh: ('d',).", Category.CONFIG_ERROR),
         (FRAME.format(function="main", call="all_gather(out, x)"), "RuntimeError: ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected (6), got (4))", Category.SHAPE_OR_DTYPE_ASSERT),
         (ARGS.format(place="torch/distributed/distributed_c10d.py", function="_object_to_tensor"), "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'", Category.USER_CODE),
         (ARGS.format(place="torch/distributed/distributed_c10d.py", function="_object_to_tensor"), "AttributeError: module 'torch' has no attribute 'pickle_local'", Category.VERSION_MISMATCH),
@@ -114,3 +117,19 @@ ARGS = '  File "/venv/lib/python3.12/site-packages/{place}", line 9, in {functio
 )  # fmt: skip
 def test_words_of_libraries(told: Told, frames: str, error: str, category: Category) -> None:
     assert told(f"Traceback (most recent call last):\n{frames}{error}\n").verdict.category is category
+
+
+DUMP = "Timeout (0:00:08)!\nThread 0x00007f443f4b2b80 (most recent call first):\n" + '  File "/job/fit.py", line 53 in wait\n  File "/job/fit.py", line 9 in <module>\n'
+
+
+def test_stacks_printed_at_a_time_limit_tell_of_a_hang_only_where_the_job_ends_there(told: Told) -> None:
+    ended = told(WORK + DUMP * 2 + agent(1, 1, (0, 2)))
+    assert ended.status is Status.HUNG and ended.verdict.signature == "python.faulthandler-timeout"
+    assert told(WORK + DUMP + "[rank0]: step 7 | loss 2.0\n" * 4).status is Status.HEALTHY
+    assert told(WORK + DUMP + raised(2, "the table has no row 7", "look_up(7)")).verdict.category is Category.USER_CODE
+
+
+def test_what_cuda_gdb_warns_of_is_no_failure(told: Told) -> None:
+    warned = "warning: Cuda Driver error detected: Returning 201 (CUDA_ERROR_INVALID_CONTEXT) from cuCtxGetDevice_v2\n"
+    assert told(WORK + warned + "[Inferior 1 (process 1527) exited normally]\n").primary is None
+    assert told(WORK + "CUDA driver error: CUDA_ERROR_INVALID_CONTEXT\n").primary is not None
