@@ -30,6 +30,8 @@ _SAMPLE = 400
 _BLOCK, _ASKED = " " * 4, 60
 #: a worker that has no rank in its name yet says which one it is
 _IS_RANK = Pattern(r"\bworld_size=\d{1,6} rank=(\d{1,6}) local_rank=")
+#: Ray Train's controller names the ranks of the processes that it started (ray 2.60)
+_HAS_RANK = Pattern(r"\(ip=[\w.:]{2,60}, pid=(\d{1,10})\) world_rank=(\d{1,6}), local_rank=")
 
 
 class LineMaker:
@@ -194,17 +196,24 @@ def _settled_alone(lines: list[LogLine]) -> list[LogLine]:
     if rank is not None:
         final = global_numbers(lines).get(rank, rank) if rank.number is None else rank
     else:
-        final = next(iter(_told(lines).values()), None)
+        final = _told(lines).get(line.stream.rsplit("pid=", 1)[-1])
     return lines if final is rank else [LogLine(*line[:5], final, *line[6:])]
 
 
-def _told(lines: list[LogLine]) -> dict[str, Rank]:
-    """pid -> rank, from what processes say of themselves: "(Worker pid=71) … world_size=8 rank=3 local_rank=3"."""
-    found: dict[str, Rank] = {}
+def _told(lines: list[LogLine]) -> dict[str, Rank | None]:
+    """pid -> rank, from what processes say of themselves, "(Worker pid=71) … world_size=8 rank=3 local_rank=3", or of those that they
+    started, "(ip=10.0.0.2, pid=71) world_rank=3, local_rank=3"; None where several hosts have a process of that number."""
+    found: dict[str, Rank | None] = {}
     for line in lines:
-        if line.rank is None and "pid=" in line.stream and " local_rank=" in line.text:
-            said = _IS_RANK.search(line.text[:400])
-            pid = line.stream.rsplit("pid=", 1)[1]
-            if said is not None and pid.isdigit():
-                found[pid] = Rank(f"rank {int(said[1])}", int(said[1]), (), None, int(pid))
+        if line.rank is not None or " local_rank=" not in line.text:
+            continue
+        if (of_another := _HAS_RANK.search(line.text[:400])) is not None:
+            pid, number = of_another[1], int(of_another[2])
+        elif "pid=" in line.stream and (said := _IS_RANK.search(line.text[:400])) is not None:
+            pid, number = line.stream.rsplit("pid=", 1)[1], int(said[1])
+        else:
+            continue
+        if pid.isdigit():
+            rank = Rank(f"rank {number}", number, (), None, int(pid))
+            found[pid] = rank if found.get(pid, rank) == rank else None
     return found

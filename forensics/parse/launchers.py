@@ -15,12 +15,15 @@ OOM_KILL and LAUNCHER events. Samples:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Rank
 from forensics.parse.exits import Groups, exit_of, with_exit_type
-from forensics.parse.reading import Lazy
+from forensics.parse.reading import Lazy, hits
 from forensics.parse.rows import Row, Table
 from forensics.parse.signals import signal_of_exit
 
@@ -251,9 +254,34 @@ _TABLE = Table(
     ),
 )
 
-ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
+#: what tells the rank of a process that Ray speaks of: its controller's list of those it started, and what it says before a worker's end
+_STARTED, _OF_WORKER = ") world_rank=", "DistributedContext(world_rank="
+_WORLD_RANK = Lazy(r"DistributedContext\(world_rank=(\d{1,6}),")
+_ABOVE = 12
+
+ANCHORS: tuple[Anchor, ...] = (
+    *_TABLE.anchors(),
+    Anchor(_STARTED.encode(), 0, 0, "launchers"),
+    Anchor(_OF_WORKER.encode(), 8, 8, "launchers"),
+)
 
 
 def parse(intake: Intake) -> list[Event]:
     """Exits as reported by whoever started the process."""
-    return [with_exit_type(event) for event in _TABLE.read(intake)]
+    events = [with_exit_type(event) for event in _TABLE.read(intake)]
+    told = {intake.lines[index].number: index for index in hits(intake, _OF_WORKER)}
+    return [_of_rays_worker(intake, event, told) if told and event.fields.get("by") == "ray" else event for event in events]
+
+
+def _of_rays_worker(intake: Intake, event: Event, told: Mapping[int, int]) -> Event:
+    """A worker's end with the rank that Ray Train names above it."""
+    if event.rank is not None and event.rank.number is not None:
+        return event
+    for number in range(event.span.first_line - 1, event.span.first_line - _ABOVE, -1):
+        index = told.get(number)
+        if index is None or intake.lines[index].source != event.span.source:
+            continue
+        found = _WORLD_RANK.search(intake.lines[index].text)
+        if found is not None:
+            return replace(event, rank=Rank(f"rank {int(found[1])}", int(found[1])))
+    return event

@@ -57,6 +57,7 @@ _SOFT = pattern_of(r"\bself\.soft=True")
 #: lines between two programs that are asked which of them began there
 _MOST_LINES = 5_000
 _KILL = ("SIGKILL", "exit -9", "exit 137")
+_GONE = ("The actor died unexpectedly", "Worker exit type: SYSTEM_ERROR")
 #: Slurm's word that a step ended because somebody ended it
 _CANCELLED = pattern_of(r"^\W*(?:STEP|JOB) [\d.+_]{1,40} ON \S{1,200} CANCELLED AT (?!.{0,60}DUE TO)")
 
@@ -133,7 +134,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes, early: Sequence[Group]) -
     printed = [g for g in printed if not g.first.torn]
     exits = [g for g in free if g.first.weight == 1]
     deadly = [
-        g for g in exits if (g.first.type and DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000])
+        g for g in exits if (g.first.type and DEADLY.search(g.first.type)) or _ENDED.search(g.first.message[:1_000]) or _is_gone(g.first)
     ]
     deadly, cancelled = _without_cleanup(deadly, exits, ordered)
     hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
@@ -223,6 +224,11 @@ def _without_cleanup(
         return list(deadly), []
     failed = [g for g in before[:at] if g in exits and g not in deadly and (g.first.type or "").startswith("exit ")]
     return list(deadly), (failed or [before[at]])[:1]
+
+
+def _is_gone(seen: Sighting) -> bool:
+    """Whether Ray says of a rank that its process ended without a word: those that it spoke with see broken connections before that."""
+    return seen.rank is not None and seen.rank.number is not None and seen.message.startswith(_GONE)
 
 
 def _seen_first(seen: Sighting) -> bool:
