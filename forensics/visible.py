@@ -5,13 +5,8 @@ visible("\\x1b[31mred\\u202e") -> "␛[31mred<U+202E>"
 
 from __future__ import annotations
 
-import re
-import unicodedata
-
 #: letters that draw nothing and are no format characters by their Unicode category
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
-_MENTION = re.compile(r"@(?=\w)")
 
 
 def visible(text: str) -> str:
@@ -28,8 +23,10 @@ def visible(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Text that Markdown shows as it is: no markup, no mention, no link, on one line."""
-    flat = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    return _MENTION.sub("@\u200b", flat).replace("://", ":\u200b//").replace("www.", "www\u200b.")
+    import re
+
+    flat = re.sub(r"([\\`*_\[\]<>|~$#])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"@(?=\w)", "@\u200b", flat).replace("://", ":\u200b//").replace("www.", "www\u200b.")
 
 
 def _shown(char: str) -> str:
@@ -40,6 +37,8 @@ def _shown(char: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
+    import unicodedata
+
     if unicodedata.category(char) == "Zs":
         return " "
     return f"<U+{code:04X}>"

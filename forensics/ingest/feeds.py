@@ -15,8 +15,8 @@ from collections.abc import Callable
 _SHORT = 32
 #: of a range its first bytes tell how long its lines are
 _LOOK = 2_048
-#: ranges below this are not worth a look
-_SMALL = 4_096
+#: ranges below this are not worth a look, a log below this not the loading of the library
+_SMALL, _LITTLE = 4_096, 256 * 1024
 
 Count = Callable[[bytearray, int, int], int]
 
@@ -45,7 +45,7 @@ def _vectorised() -> Count:
 
 
 class _Lazy:
-    """The library is loaded by the first count: a small log is never counted."""
+    """The library is loaded by the first count that is worth it."""
 
     count: Count | None = None
 
@@ -54,5 +54,7 @@ def line_feeds(buf: bytearray, start: int, stop: int) -> int:
     """Line feeds in buf[start:stop]; 0 <= start <= stop <= len(buf)."""
     count = _Lazy.count
     if count is None:
+        if stop - start < _LITTLE:
+            return _plain(buf, start, stop)
         count = _Lazy.count = _vectorised()
     return count(buf, start, stop)

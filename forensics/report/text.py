@@ -88,13 +88,12 @@ def duration(seconds: float) -> str:
 
 def clock_time(seconds: float, kind: str = "wall") -> str:
     """A time as the log's own clock writes it. kind: `Clock.kind`."""
-    from datetime import UTC, datetime
+    from time import gmtime, strftime
 
     if kind == "line":
         return f"line {seconds:,.0f}"
     if kind == "monotonic" or seconds < 0 or seconds > 1e11:
         return f"{seconds:.3f} s"
-    when = datetime.fromtimestamp(seconds, UTC)
+    whole, millis = divmod(round(seconds * 1e6) // 1000, 1000)
     form = {"time_of_day": "%H:%M:%S", "wall_no_year": "%m-%d %H:%M:%S"}.get(kind, "%Y-%m-%d %H:%M:%S")
-    text = when.strftime(form)
-    return text + (f".{when.microsecond // 1000:03d}" if when.microsecond >= 1000 else "")
+    return strftime(form, gmtime(whole)) + (f".{millis:03d}" if millis else "")

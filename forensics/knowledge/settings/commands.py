@@ -13,7 +13,6 @@ prose ("run vllm serve again") are no command: what follows must look like argum
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -129,6 +128,8 @@ def _without_tail(text: str) -> str:
 
 
 def _words(text: str) -> tuple[str, ...]:
+    import shlex
+
     try:
         return tuple(shlex.split(text, comments=False))
     except ValueError:  # a quote that never closes
