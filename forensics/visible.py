@@ -5,8 +5,12 @@ visible("\\x1b[31mred\\u202e") -> "␛[31mred<U+202E>"
 
 from __future__ import annotations
 
+import re
+
 #: letters that draw nothing and are no format characters by their Unicode category
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
+_MENTION = re.compile(r"@(?=\w)")
 
 
 def visible(text: str) -> str:
@@ -23,10 +27,8 @@ def visible(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Text that Markdown shows as it is: no markup, no mention, no link, on one line."""
-    import re
-
-    flat = re.sub(r"([\\`*_\[\]<>|~$#])", r"\\\1", " ".join(text.split()))
-    return re.sub(r"@(?=\w)", "@\u200b", flat).replace("://", ":\u200b//").replace("www.", "www\u200b.")
+    flat = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _MENTION.sub("@\u200b", flat).replace("://", ":\u200b//").replace("www.", "www\u200b.")
 
 
 def _shown(char: str) -> str:
