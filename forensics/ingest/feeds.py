@@ -15,7 +15,7 @@ from collections.abc import Callable
 _SHORT = 32
 #: of a range its first bytes tell how long its lines are
 _LOOK = 2_048
-#: ranges below this are not worth a look, a log below this not the loading of the library
+#: ranges below this are not worth a look, less than this in all not the loading of the library
 _SMALL, _LITTLE = 4_096, 256 * 1024
 
 Count = Callable[[bytearray, int, int], int]
@@ -45,16 +45,18 @@ def _vectorised() -> Count:
 
 
 class _Lazy:
-    """The library is loaded by the first count that is worth it."""
+    """The library is loaded once there was enough to count."""
 
     count: Count | None = None
+    left = _LITTLE
 
 
 def line_feeds(buf: bytearray, start: int, stop: int) -> int:
     """Line feeds in buf[start:stop]; 0 <= start <= stop <= len(buf)."""
     count = _Lazy.count
     if count is None:
-        if stop - start < _LITTLE:
+        _Lazy.left -= stop - start
+        if _Lazy.left > 0:
             return _plain(buf, start, stop)
         count = _Lazy.count = _vectorised()
     return count(buf, start, stop)
