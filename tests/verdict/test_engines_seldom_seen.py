@@ -144,20 +144,20 @@ def test_an_exception_that_nobody_caught_has_the_type_of_what_was_logged(told: T
     assert apart and all(failure.type is None for failure in apart)
 
 
-DIED = "(EngineCore pid=411) ERROR 06-29 03:35:37 [multiproc_executor.py:284] Worker proc VllmWorker-5 died unexpectedly, shutting down executor.\n"
+DIED = "(EngineCore pid=71) ERROR 11-29 20:15:40 [multiproc_executor.py:284] Worker proc VllmWorker-5 died unexpectedly, shutting down executor.\n"
 CUT = """\
-(EngineCore pid=411) Process EngineCore:
-(EngineCore pid=411) Traceback (most recent call last):
-(EngineCore pid=411)   File "/usr/lib/python3.12/multiprocessing/process.py", line 314, in _bootstrap
-(EngineCore pid=411)     self.run()
-(EngineCore pid=411)   File "/srv/vllm/v1/engine/core.py", line 1235, in run_engine_core
-(EngineCore pid=411)     raise e
+(EngineCore pid=71) Process EngineCore:
+(EngineCore pid=71) Traceback (most recent call last):
+(EngineCore pid=71)   File "/usr/lib/python3.12/multiprocessing/process.py", line 314, in _bootstrap
+(EngineCore pid=71)     self.run()
+(EngineCore pid=71)   File "/srv/vllm/v1/engine/core.py", line 940, in run_engine_core
+(EngineCore pid=71)     raise e
 """
 
 
 def test_a_process_name_above_a_traceback_cut_off_says_nothing(told: Told) -> None:
     assert "died unexpectedly" in primary(told(DIED + CUT)).message
-    assert primary(told(DIED + CUT + "(EngineCore pid=411) ValueError: no such layer\n")).message == "no such layer"
+    assert primary(told(DIED + CUT + "(EngineCore pid=71) ValueError: no such layer\n")).message == "no such layer"
 
 
 def test_a_front_end_whose_pid_was_taken_out(told: Told) -> None:
