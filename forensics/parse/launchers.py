@@ -269,19 +269,16 @@ ANCHORS: tuple[Anchor, ...] = (
 def parse(intake: Intake) -> list[Event]:
     """Exits as reported by whoever started the process."""
     events = [with_exit_type(event) for event in _TABLE.read(intake)]
-    told = {intake.lines[index].number: index for index in hits(intake, _OF_WORKER)}
+    told = {(intake.lines[index].source, intake.lines[index].number): index for index in hits(intake, _OF_WORKER)}
     return [_of_rays_worker(intake, event, told) if told and event.fields.get("by") == "ray" else event for event in events]
 
 
-def _of_rays_worker(intake: Intake, event: Event, told: Mapping[int, int]) -> Event:
+def _of_rays_worker(intake: Intake, event: Event, told: Mapping[tuple[int, int], int]) -> Event:
     """A worker's end with the rank that Ray Train names above it."""
     if event.rank is not None and event.rank.number is not None:
         return event
     for number in range(event.span.first_line - 1, event.span.first_line - _ABOVE, -1):
-        index = told.get(number)
-        if index is None or intake.lines[index].source != event.span.source:
-            continue
-        found = _WORLD_RANK.search(intake.lines[index].text)
-        if found is not None:
+        index = told.get((event.span.source, number))
+        if index is not None and (found := _WORLD_RANK.search(intake.lines[index].text)) is not None:
             return replace(event, rank=Rank(f"rank {int(found[1])}", int(found[1])))
     return event

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from forensics.model.verdict import Category, Status
+from forensics.pipeline import analyze
 from tests.verdict.conftest import Told
 
 CONTROLLER, FIRST, SECOND = "(TrainController pid=70) ", "(RayTrainWorker pid=71) ", "(RayTrainWorker pid=72) "
@@ -63,3 +66,10 @@ def test_a_worker_that_raised_comes_before_one_that_was_gone_later(told: Told) -
     incident = told(STARTED + raised(FIRST, "KeyError: 'labels'") + GONE)
     assert incident.verdict.category is Category.USER_CODE
     assert incident.verdict.rank is not None and incident.verdict.rank.number == 0
+
+
+def test_what_another_file_says_in_the_same_line_is_about_another_worker(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(STARTED + BROKEN + GONE)
+    (tmp_path / "b.log").write_text((STARTED + BROKEN + GONE).replace("world_rank=1,", "world_rank=5,").replace("The actor died", "It is said that it died"))
+    rank = analyze([tmp_path / "a.log", tmp_path / "b.log"]).verdict.rank
+    assert rank is not None and rank.number == 1
