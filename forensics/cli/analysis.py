@@ -64,6 +64,7 @@ def report(
     format_ = format_ or SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "console")
     keep_inputs(output, paths)
     aside = format_ != "console" or output is not None  # what comes in is told beside the report, not in it
+
     def told(found: Incident) -> str:
         return render(
             found,

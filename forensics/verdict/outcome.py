@@ -70,8 +70,8 @@ def store_left_first(members: Sequence[Sighting], quotes: Quotes) -> bool:
     return bool(remotes) and remotes <= _HERE and worked_before(quotes, said[0].span)
 
 
-@lru_cache(maxsize=8)
-def _said(*keys: str) -> Pattern[str]:
+@lru_cache(maxsize=64)
+def said_in(*keys: str) -> Pattern[str]:
     """The rows of these lists as one pattern."""
     rows = table("verdict/progress")
     needles = [needles_of_list("verdict/progress", key) for key in keys]
@@ -103,22 +103,22 @@ def is_work(line: LogLine) -> bool:
 
 def is_end(line: LogLine) -> bool:
     """True for a line that shows an orderly end."""
-    return _said("ended", "launcher_finished").search(line.text[:2_000]) is not None
+    return said_in("ended", "launcher_finished").search(line.text[:2_000]) is not None
 
 
 def is_harmless(line: LogLine) -> bool:
     """True for an error record that a library prints at every start."""
-    return _said("harmless").search(line.text[:2_000]) is not None
+    return said_in("harmless").search(line.text[:2_000]) is not None
 
 
 def is_done(line: LogLine) -> bool:
     """True for a line that says that a training was brought to its end, by the trainer or by the launcher of all of its processes."""
-    return _said("trained", "launcher_finished").search(line.text[:2_000]) is not None
+    return said_in("trained", "launcher_finished").search(line.text[:2_000]) is not None
 
 
 def is_launchers_end(line: LogLine) -> bool:
     """True for a launcher's own word that all of its processes did all of their work."""
-    return _said("launcher_finished").search(line.text[:2_000]) is not None
+    return said_in("launcher_finished").search(line.text[:2_000]) is not None
 
 
 def aftermath(quotes: Quotes, span: Span, stream: str = "", until: Span | None = None, steady: bool = False) -> Aftermath:
@@ -226,7 +226,7 @@ def finished_before(quotes: Quotes, span: Span) -> Span | None:
     """The line above a span that says that the job has done all of its work, where no work stands between them."""
     above = quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))
     for line in reversed(above[-_MOST_LINES:]):
-        if _said("finished", "launcher_finished").search(line.text[:2_000]):
+        if said_in("finished", "launcher_finished").search(line.text[:2_000]):
             return Span(line.source, line.number, line.number)
         if is_work(line):
             return None
@@ -237,7 +237,7 @@ def stalled_before(quotes: Quotes, span: Span) -> Span | None:
     """The last of the lines right above a span in which an engine says, time and again, that it waits for its workers."""
     found: list[LogLine] = []
     for line in reversed(quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))[-_ABOVE:]):
-        if _said("stalled").search(line.text[:2_000]):
+        if said_in("stalled").search(line.text[:2_000]):
             found.append(line)
         elif line.text.strip() and not line.text.startswith("^C"):
             break
@@ -250,11 +250,11 @@ def stalls(lines: Sequence[LogLine]) -> Span | None:
     found: list[LogLine] = []
     for line in reversed(lines[-_ABOVE:]):
         text = line.text[:2_000]
-        if _said("stalled").search(text):
+        if said_in("stalled").search(text):
             found.append(line)
         elif len(found) >= _TWICE and is_work(line):
             return Span(found[-1].source, found[-1].number, found[-1].number)
-        elif text.strip() and not _said("idle", "checks").search(text):
+        elif text.strip() and not said_in("idle", "checks").search(text):
             break
     return None
 
@@ -302,7 +302,8 @@ def _beats(lines: Sequence[LogLine]) -> Counter[str]:
 def only_complains(members: Sequence[Sighting]) -> bool:
     """True where a library only warned, and its words name nothing that failed: a link that is slow, a setting that costs speed."""
     return all(
-        m.kind == "message" and m.weight == 2 and m.type is None and m.level in _LOW and _said("failing").search(m.message[:2_000]) is None
+        m.kind == "message" and m.weight == 2 and m.type is None and m.level in _LOW
+        and said_in("failing").search(m.message[:2_000]) is None
         for m in members
     )
 
@@ -314,8 +315,8 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
         return False
     behind = next((line for line in quotes.after(last.span)[:4] if line.text.strip()), None)
     work = next(iter(quotes.lines(later.first_work)), None) if later.first_work is not None else None
-    line = behind if behind is not None and _said("answered").search(behind.text[:400]) else work
-    if line is None or _said("checks").search(line.text[:400]):
+    line = behind if behind is not None and said_in("answered").search(behind.text[:400]) else work
+    if line is None or said_in("checks").search(line.text[:400]):
         return False
     if last.stream or line.stream:
         return last.stream == line.stream
@@ -325,7 +326,7 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
 
 def _outlasts(seen: Sighting) -> bool:
     """True for what stays broken after the exception that tells it."""
-    return _said("lasts").search(" ".join(seen.texts)[:4_000]) is not None
+    return said_in("lasts").search(" ".join(seen.texts)[:4_000]) is not None
 
 
 def printed_inside(seen: Sighting, but: frozenset[str] = frozenset()) -> bool:

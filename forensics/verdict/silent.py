@@ -16,13 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
-from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
-from forensics.ingest.needles import needles_of_list
-from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import Frame
@@ -30,7 +26,7 @@ from forensics.model.verdict import Category, CausalRole, Confidence, Status
 from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement
 from forensics.verdict.fold import fold
-from forensics.verdict.outcome import aftermath, is_end, is_work
+from forensics.verdict.outcome import aftermath, is_end, is_work, said_in
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
@@ -47,14 +43,9 @@ _CALLS = 4
 _ENGINE = pattern_of(r"\b[Ee]ngine (\d{1,4})\b")
 
 
-@lru_cache(maxsize=4)
-def _rows(key: str) -> Pattern[str]:
-    return Pattern("|".join(table("verdict/progress")[key]), needles=needles_of_list("verdict/progress", key))
-
-
 def _says(key: str, line: LogLine) -> bool:
     """True for a line that fits one of the rows of that list in progress.toml."""
-    return _rows(key).search(line.text[:2_000]) is not None
+    return said_in(key).search(line.text[:2_000]) is not None
 
 
 def standing_still(last: Analysis, intake: Intake, quotes: Quotes) -> Analysis | None:

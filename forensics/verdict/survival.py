@@ -79,7 +79,7 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
     ]
     if gone:
         # A process that was seen dead is dead, at whatever level it was told; health checks are answered all the same.
-        seen_dead = max((m for m in gone), key=lambda m: (m.span.source == last.span.source, m.span.last_line))
+        seen_dead = max(gone, key=lambda m: (m.span.source == last.span.source, m.span.last_line))
         behind = seen_dead if (seen_dead.span.source, seen_dead.span.last_line) > (last.span.source, last.span.last_line) else last
         return Status.DEGRADED if aftermath(quotes, behind.span, behind.stream, steady=True).working > _CHECKS else None
     if not later.working and _only_leaving(members) and finished_before(quotes, earliest(members, last.span.source)):
