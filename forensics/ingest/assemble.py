@@ -5,7 +5,7 @@ assembly.add(Taken("a.log", …, kept=[(812, b"[2026-11-29 20:15:20 TP1] boom")]
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from forensics.ingest.activity import activity_of
@@ -59,7 +59,7 @@ def take(
 
 class Assembly:
     """Collects the sources of one run. names: of all inputs, which tell whether a number in a name is a pod's; copies: lines
-    that were not kept, as other inputs say the same."""
+    that were not kept, as other inputs say the same; alike: sources that say nothing else."""
 
     def __init__(self, wants: Wants, names: Iterable[str] = ()) -> None:
         self._siblings = Siblings(names)
@@ -72,6 +72,7 @@ class Assembly:
         self.blobs: list[tuple[str, bytes]] = []
         self.repeats: dict[tuple[int, int], int] = {}
         self._alike = Alike()
+        self.alike: set[int] = set()
         self.copies = 0
 
     def apart(self) -> Assembly:
@@ -142,19 +143,26 @@ class Assembly:
                 maker.add(number, text_of(raw))
         seen = settle(maker.lines, maker.watch)
         self.sources.append(replace(source, clock=maker.watch.clock()))
-        self.lines.extend(self._without_copies(seen[:count]) if alike and all(number in alike for number, _ in kept) else seen[:count])
+        mine = seen[:count]
+        if alike and all(number in alike for number, _ in kept):
+            self.alike.add(index)
+            self.adopt(mine)
+        else:
+            self.lines.extend(mine)
         if len(seen) > count:
             seen = sorted(seen, key=lambda line: line.number)
         self.activity.extend(activity_of(seen))
 
-    def _without_copies(self, lines: list[LogLine]) -> Iterator[LogLine]:
-        """Those lines of a source that say something new; of the others a kept copy elsewhere is counted."""
+    def adopt(self, lines: Iterable[LogLine], told: dict[tuple[int, int], int] | None = None) -> None:
+        """Adds lines of sources that only say what many say, as far as they say something new; of the others a kept copy elsewhere is
+        counted, with what they stand for by `told`, which loses it."""
         for line in lines:
             place = self._alike.place_of(line)
             if place is None:
-                yield line
+                self.lines.append(line)
             else:
-                self.repeats[place] = self.repeats.get(place, 0) + 1
+                more = told.pop((line.source, line.number), 0) if told else 0
+                self.repeats[place] = self.repeats.get(place, 0) + 1 + more
                 self.copies += 1
 
     def intake(self) -> Intake:

@@ -55,6 +55,7 @@ def pack(part: Assembly) -> dict[str, Any]:
         "skipped": [(s.name, s.why, s.bytes, s.harmless) for s in part.skipped],
         "blobs": part.blobs,
         "repeats": [(*key, count) for key, count in part.repeats.items()],
+        "alike": list(part.alike),
         "copies": part.copies,
         "ranks": ranks.rows,
     }  # fmt: skip
@@ -69,8 +70,15 @@ def unpack(parcel: dict[str, Any], into: Assembly) -> None:
         into.sources.append(
             LogSource(name, size, lines, encoding, compression, ranks[rank], Clock(clock, resolution), offset)
         )
+    told = {(source + before, number): count for source, number, count in parcel["repeats"]}
+    alike = {source + before for source in parcel["alike"]}
     make = LogLine._make
-    into.lines.extend(make((row[0] + before, *row[1:5], ranks[row[5]], *row[6:])) for row in parcel["lines"])
+    for row in parcel["lines"]:
+        line = make((row[0] + before, *row[1:5], ranks[row[5]], *row[6:]))
+        if line.source in alike:
+            into.adopt((line,), told)
+        else:
+            into.lines.append(line)
     for rank, first_time, last_time, first_line, last_line, step, source in parcel["activity"]:
         who = ranks[rank]
         if who is not None:
@@ -80,4 +88,5 @@ def unpack(parcel: dict[str, Any], into: Assembly) -> None:
     into.skipped.extend(Skipped(*row) for row in parcel["skipped"])
     into.blobs.extend(parcel["blobs"])
     into.copies += parcel["copies"]
-    into.repeats.update({(source + before, number): count for source, number, count in parcel["repeats"]})
+    for copy, count in told.items():
+        into.repeats[copy] = into.repeats.get(copy, 0) + count

@@ -89,6 +89,7 @@ class Subjects:
     def __init__(self, intake: Intake, events: Sequence[Event]) -> None:
         self.intake, self.events = intake, events
         self._event_subjects: dict[int, Subject] = {}
+        self._places: list[tuple[int, int]] | None = None
         self.event_texts = Joined([self._text_of(event) for event in events], _TEXT_END)
         marks = intake.marks if intake.scanned else None
         self.line_texts = Joined([line.text for line in intake.lines], _LINE_END, marks)
@@ -148,13 +149,10 @@ class Subjects:
         return [line for line in lines if not stream or line.stream in ("", stream)]
 
     def _around(self, span: Span, window: int) -> tuple[int, int]:
-        lines = self.intake.lines
-
-        def place(line: LogLine) -> tuple[int, int]:
-            return (line.source, line.number)
-
-        first = bisect_right(lines, (span.source, span.first_line - window - 1), key=place)
-        return first, bisect_right(lines, (span.source, span.last_line + window), key=place)
+        if self._places is None:
+            self._places = [(line.source, line.number) for line in self.intake.lines]
+        first = bisect_right(self._places, (span.source, span.first_line - window - 1))
+        return first, bisect_right(self._places, (span.source, span.last_line + window))
 
     def _code_lines(self) -> frozenset[int]:
         """Indented lines inside tracebacks: frames, code, carets."""

@@ -84,6 +84,20 @@ def _rows() -> tuple[Consequence, ...]:
     )
 
 
+@lru_cache(maxsize=1)
+def _gate() -> tuple[re.Pattern[str], tuple[Consequence, ...]]:
+    """What finds any of the words that rows ask of a message, and the rows that ask for none."""
+    asked = [words.get("message") for words in needles_of_table("verdict/consequences", "consequence", _KEYS, re.IGNORECASE)]
+    words = sorted({word for found in asked for word in found or ()})
+    return pattern_of("|".join(map(re.escape, words))), tuple(row for row, found in zip(_rows(), asked, strict=True) if not found)
+
+
+def _rows_for(message: str) -> tuple[Consequence, ...]:
+    """The rows that can fit a sighting with this message, in order."""
+    words, others = _gate()
+    return _rows() if words.search(message[:_LOOKED_AT].lower()) is not None else others
+
+
 def _fits(row: Consequence, seen: Sighting) -> bool:
     """True where a row fits what was raised last and, in a chain, the innermost too: a wrapper around a real cause is none."""
     if row.kinds and seen.kind not in row.kinds:
@@ -166,7 +180,7 @@ def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
         )
         seen.conditional = True
         return
-    for row in _rows():
+    for row in _rows_for(seen.message):
         if _fits(row, seen):
             inner = _inner(row, seen)
             if row.inner is not None and inner is None:

@@ -50,6 +50,19 @@ def test_of_each_rank_the_first_copies_are_kept_and_the_earliest(tmp_path: Path)
     assert {row.rank.label for row in intake.activity} == {"TP0", "TP1", "TP2"} and len(intake.activity) == 300
 
 
+def test_copies_that_several_processes_kept_are_counted_as_one_would(tmp_path: Path) -> None:
+    """What the first process keeps of a rank speaks for what another one read, and for what stood behind that; the earliest stays."""
+    for number in range(600):
+        minute = 0 if number == 597 else 1 + number % 50
+        (tmp_path / f"part_{number:03d}.log").write_text(CALM + f"[2026-11-29 20:{minute:02d}:20 TP1] BOOM 13 at step {1000 + number}\n" + CALM)
+    one, two = (read([str(tmp_path)], [Anchor(b"BOOM", 0, 0)], ReadOptions(whole_below=0, processes=count)) for count in (1, 2))
+    kept, kept_too = ([line for line in intake.lines if "BOOM" in line.text] for intake in (one, two))
+    assert len(kept) + sum(one.repeats.values()) == len(kept_too) + sum(two.repeats.values()) == 600
+    assert any(line.source == 597 for line in kept_too)
+    assert len(kept_too) - len(kept) <= _ALIKE  # the first ones of a process had no copy yet that speaks for all
+    assert set(two.repeats) <= {(line.source, line.number) for line in two.lines}
+
+
 def test_whose_file_tells_nothing_but_itself_is_kept(tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"host{number:03d}").write_text(CALM + f"BOOM at step {1000 + number}\n" + CALM)
