@@ -8,6 +8,8 @@ COLLECTIVE_STATE, COMMUNICATION and MESSAGE events. Samples:
     Exception in device=TPU:1: … Check failed: …              -> MESSAGE level ERROR fields {"device": "TPU:1"}
     /job:jax_worker/replica:0/task:3 heartbeat timeout. …    -> COMMUNICATION rank "task 3", fields {"what": "coordination", "task": 3}
     The following tasks are unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:5        -> the same, of task 5
+    W … bfc_allocator.cc:501] Allocator (GPU_0_bfc) ran out of memory trying to allocate 12.50GiB (rounded to …)requested by op
+    -> MESSAGE fields {"what": "allocator", "allocator": "GPU_0_bfc"}; of the dump below it alone, "allocator_dump"
 """
 
 from __future__ import annotations
@@ -78,9 +80,35 @@ _TABLE = Table(
         Row(
             "heartbeat timeout",
             EventKind.COMMUNICATION,
-            r"(?P<message>[^\n]{0,200}task:(?P<task>\d{1,6})[^\n]{0,80}heartbeat timeout.*)$",
+            r"(?P<message>[^\n]{0,200}(?:task:|\b[Tt]ask )(?P<task>\d{1,6})[^\n]{0,80}heartbeat timeout.*)$",
             fields={"what": "coordination"},
             who=lambda groups, _: _task(int(groups["task"] or 0)),
+        ),
+        Row(
+            "heartbeat has timed out for",
+            EventKind.COMMUNICATION,
+            r"(?P<message>(?:Stopping coordination service as )?heartbeat has timed out for [^\n]{0,120}/task:(?P<task>\d{1,6})\b.*)$",
+            fields={"what": "coordination"},
+            who=lambda groups, _: _task(int(groups["task"] or 0)),
+        ),
+        Row(
+            "ran out of memory trying to allocate",
+            EventKind.MESSAGE,
+            r"(?P<message>Allocator \((?P<allocator>[\w.:-]{1,60})\) ran out of memory trying to allocate .*)$",
+            fields={"what": "allocator"},
+            unless=("not a failure",),
+        ),
+        Row(
+            "BFCAllocator dump for ",
+            EventKind.MESSAGE,
+            r"(?P<message>BFCAllocator dump for (?P<allocator>[\w.:-]{1,60}).*)$",
+            fields={"what": "allocator_dump"},
+        ),
+        Row(
+            "Sum Total of in-use chunks: ",
+            EventKind.MESSAGE,
+            r"(?P<message>Sum Total of in-use chunks: .*)$",
+            fields={"what": "allocator_dump"},
         ),
         Row(
             "tasks are unhealthy",
@@ -120,11 +148,24 @@ ANCHORS: tuple[Anchor, ...] = (*_TABLE.anchors(), Anchor(_LISTS.encode(), 0, _MO
 
 def parse(intake: Intake) -> list[Event]:
     """Events of XLA's run time, alike ones folded."""
-    events = _TABLE.read(intake)
+    events = _without_dumps(_TABLE.read(intake))
     if not any(_LISTS in event.message for event in events):
         return events
     places = {(intake.lines[index].source, intake.lines[index].number): index for index in hits(intake, _LISTS)}
     return [_with_tasks(event, intake, places) if _LISTS in event.message else event for event in events]
+
+
+def _without_dumps(events: list[Event]) -> list[Event]:
+    """The events, with an allocator's dump only where neither the line above it was kept, nor an earlier part of it."""
+    kept: list[Event] = []
+    told: set[int] = set()
+    for event in events:
+        if event.fields.get("what") in ("allocator", "allocator_dump"):
+            if event.fields["what"] == "allocator_dump" and event.span.source in told:
+                continue
+            told.add(event.span.source)
+        kept.append(event)
+    return kept
 
 
 def _with_tasks(event: Event, intake: Intake, places: Mapping[tuple[int, int], int]) -> Event:

@@ -21,8 +21,8 @@ from forensics.verdict.roles import Cast
 @draft
 class Analysis:
     """What one run came to. failed: False for a run that is healthy; owner: whose the primary failure was; rank: who is blamed;
-    alike: the tasks that failed in the same way, by srun's word alone; doubt: what is said of a run in which no failure was seen and
-    a line that may be one."""
+    alike: the tasks that failed in the same way, by srun's word alone; named: others tell that the rank fell silent or did not come;
+    alone: no other rank has lines in the log; doubt: what is said of a run in which no failure was seen and a line that may be one."""
 
     run: Run
     cast: Cast
@@ -34,6 +34,8 @@ class Analysis:
     rank: Rank | None = None
     same: tuple[Rank, ...] = ()
     alike: tuple[Rank, ...] = ()
+    named: bool = False
+    alone: bool = False
     exits: tuple[int, ...] = ()
     findings: Sequence[Finding] = ()
     handled: tuple[OtherIncident, ...] = ()

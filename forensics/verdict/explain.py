@@ -15,7 +15,7 @@ from forensics.ingest.compiled import pattern_of
 from forensics.knowledge.faults import FaultCode
 from forensics.model.knowledge import Facts
 from forensics.model.record import replace
-from forensics.model.source import Evidence, Rank
+from forensics.model.source import Evidence
 from forensics.model.verdict import (
     Alternative,
     Category,
@@ -133,7 +133,7 @@ def verdict_of(
     sentences = [
         finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else "",
         said_of(memory) if memory is not None else "",
-        *_who(run.rank, run.same, hang, category is Category.KILLED_EXTERNALLY, category is Category.NCCL and "gloo" in settings),
+        *_who(run, facts.at_least == 1, category is Category.KILLED_EXTERNALLY, category is Category.NCCL and "gloo" in settings),
         _OUTSIDE if run.cast.outside else "",
         stands.says if stands is not None else "",
         *(contradiction.explanation for contradiction in contradictions[:2]),
@@ -201,18 +201,25 @@ def _of_this_device(title: str, primary: Failure) -> str:
     return _FULL.sub(f"GPU {said[2]} is too full: {said[1]} more were asked for", title) if said is not None else title
 
 
-def _who(rank: Rank | None, same: Sequence[Rank], hang: Hang | None, killed: bool, broken: bool) -> list[str]:
-    if hang is not None:
-        return [hang.note[0].upper() + hang.note[1:] + "."] if hang.note else []
-    if rank is None:
+def _who(run: Analysis, single: bool, killed: bool, broken: bool) -> list[str]:
+    """Whose failure it was, and what the log shows of the others' part in it. single: there is one process only."""
+    if run.hang is not None:
+        return [run.hang.note[0].upper() + run.hang.note[1:] + "."] if run.hang.note else []
+    if run.rank is None or run.named:
         return []
-    if same:
-        count = len({r.key for r in same} | {rank.key})
+    if run.same:
+        count = len({r.key for r in run.same} | {run.rank.key})
         how = "saw the connection break" if broken else "failed alike, each by itself"
-        return [f"{count} ranks {how}; {rank.label} printed first."]
+        return [f"{count} ranks {how}; {run.rank.label} printed first."]
     if broken:
         return []
-    return [f"{rank.label} was ended first." if killed else f"{rank.label} failed first."]
+    if run.alone and single:
+        return []
+    if run.alone:
+        return [f"Of the ranks, only {run.rank.label} has lines in this log: whether another one failed before it, the log does not show."]
+    if run.cast.outside:
+        return [f"{run.rank.label} printed it first."]
+    return [f"{run.rank.label} was ended first." if killed else f"{run.rank.label} failed first."]
 
 
 def _fixes(finding: Finding | None, findings: Sequence[Finding]) -> tuple[Fix, ...]:

@@ -169,7 +169,7 @@ def _incident(
         collective=chosen.hang.collective if chosen.hang is not None and primary is not None else None,
         hardware=hardware.rows(events, quotes),
         facts=facts,
-        ranks=strip(intake.activity, chosen.cast, chosen.hang, status, chosen.owner, chosen.alike, chosen.run.events)
+        ranks=strip(intake.activity, chosen.cast, chosen.hang, status, chosen.owner, chosen.alike, chosen.run.events, chosen.named)
         if primary is not None
         else strip(intake.activity, chosen.nobody, None, Status.HEALTHY),
         others=(*others, *chosen.handled),

@@ -64,9 +64,11 @@ def strip(
     first: Rank | None = None,
     alike: Sequence[Rank] = (),
     events: Sequence[Event] = (),
+    named: bool = False,
 ) -> tuple[RankRow, ...]:
     """One row for each rank that was seen, by number, then by label. status: of the run; it says what became of the others; alike:
-    those that failed in the same way, though nothing that they printed names them, and which of them was first; events: of the run."""
+    those that failed in the same way, though nothing that they printed names them, and which of them was first; events: of the run;
+    named: the first is one of which only others tell, and those follow it."""
     seen: dict[tuple[str, str | None], Rank] = {a.rank.key: a.rank for a in activity}
     acts = {a.rank.key: a for a in activity}
     outcome: dict[tuple[str, str | None], CausalRole] = {}
@@ -81,6 +83,10 @@ def strip(
                 outcome[rank.key] = own
     words = {key: role.value for key, role in outcome.items()}
     words.update({rank.key: CausalRole.SAME.value for rank in alike})
+    if named and first is not None:
+        seen.setdefault(first.key, first)
+        words = {key: CausalRole.CASCADE.value if word == CausalRole.INITIATING.value else word for key, word in words.items()}
+        words[first.key] = CausalRole.INITIATING.value
     if first is not None and (alike or words.get(first.key) == CausalRole.CASCADE.value):
         words[first.key] = CausalRole.INITIATING.value
     if hang is not None:

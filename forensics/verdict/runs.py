@@ -34,6 +34,7 @@ from forensics.verdict.shown import only_shown
 from forensics.verdict.sighting import SHOWN, Sighting, sight
 from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.survival import earliest, interrupted, survived
+from forensics.verdict.tasks import silent_task
 from forensics.verdict.taught import overlooked, teach
 from forensics.verdict.torn import finish
 from forensics.verdict.unreported import STALL, of_hang, of_stall
@@ -101,12 +102,13 @@ def analyse(
             judgement.title,
             judgement.others,
         )
-    owner = whose(primary.first, run.events, intake.activity, facts.at_least, intake.lines, intake.sources)
+    named = silent_task(primary.first, intake.activity)
+    owner = named or whose(primary.first, run.events, intake.activity, facts.at_least, intake.lines, intake.sources)
     alike = tasks_alike(primary, run.events)
     waited = judgement.category in _WAITED
     if not waited:
         hang = None
-    rank = (hang.culprit if hang is not None else None) if waited else owner
+    rank = (hang.culprit if hang is not None else named) if waited else owner
     return Analysis(
         run=run,
         cast=cast,
@@ -116,8 +118,10 @@ def analyse(
         hang=hang,
         owner=owner,
         rank=rank,
-        same=() if waited else _same(cast, rank, alike),
+        same=() if waited or named is not None else _same(cast, rank, alike),
         alike=alike,
+        named=named is not None,
+        alone=_is_alone(rank, run, intake),
         exits=_exits(run, rank),
         findings=findings,
     )
@@ -257,6 +261,13 @@ def _same(cast: Cast, rank: Rank | None, alike: Sequence[Rank] = ()) -> tuple[Ra
     if rank is not None:
         found.pop(rank.key, None)
     return tuple(found.values())
+
+
+def _is_alone(rank: Rank | None, run: Run, intake: Intake) -> bool:
+    """True where nobody but that rank has lines in the log, and no launcher tells who ended."""
+    seen = {activity.rank.key for activity in intake.activity}
+    told = any(e.fields.get("first_observed") or e.kind is EventKind.PROCESS_EXIT for e in run.events)
+    return rank is not None and seen == {rank.key} and not told
 
 
 def _exits(run: Run, rank: Rank | None) -> tuple[int, ...]:
