@@ -1,11 +1,11 @@
 """What one run of the job came to, and which of several runs is the verdict. In: analyses in order; out: one of them. Sample:
 
-    choose([run 1 crashed (out of memory), run 2 crashed (out of memory again)], None) -> run 1: run 2 repeats it
+    choose([run 1 crashed (out of memory), run 2 crashed (out of memory again)], None, …) -> run 1: run 2 repeats it
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from forensics.model.record import draft, field
 from forensics.model.source import Evidence, Rank
@@ -45,9 +45,9 @@ class Analysis:
     nobody: Cast = field(default_factory=lambda: Cast([], None))
 
 
-def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
+def choose(analyses: Sequence[Analysis], incident: int | None, differ: Callable[[Analysis, Analysis], bool]) -> Analysis:
     """The run that is the verdict: the last that failed, or the first of those right before it that it repeats or follows from; of
-    those that did not fail the last in doubt."""
+    those that did not fail the last in doubt. differ: says of two runs, the earlier first, that they are of different jobs."""
     if incident is not None and 1 <= incident <= len(analyses):
         return analyses[incident - 1]
     failed = [a for a in analyses if a.failed]
@@ -55,7 +55,7 @@ def choose(analyses: Sequence[Analysis], incident: int | None) -> Analysis:
         return next((a for a in reversed(analyses) if a.doubt is not None), analyses[-1])
     first = last = failed[-1]
     for earlier in reversed(failed[:-1]):  # as far back as nothing else went wrong in between
-        if not _repeats(first, earlier):
+        if differ(earlier, first) or not _repeats(first, earlier):
             break
         first = earlier
     if first.status is Status.DEGRADED:  # it came back, and the job ended of it

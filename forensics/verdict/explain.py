@@ -53,6 +53,7 @@ _FULL_SAID = pattern_of(r"Tried to allocate ([\d.]{1,12} [KMGT]?i?B).{0,20}?GPU 
 _PLACE_OF_CHECK = pattern_of(r"^(?:Runtime check|Check|Assertion) failed at /\S{1,300}:\d{1,6}: ")
 _DETAIL = 140
 _OUTSIDE = "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
+_EARLIER = ("One run before it failed: it stands among the incidents.", "{} runs before it failed: they stand among the incidents.")
 #: how many quotes a reader sees first
 _SHOWN = 3
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
@@ -265,9 +266,12 @@ def _alternatives(judgement: Judgement, advice: Mapping[str, Any]) -> tuple[Alte
     return tuple(found.values())[:3]
 
 
-def healthy(evidence: Sequence[Evidence], why: str, confidence: Confidence = Confidence.SUPPORTED) -> Verdict:
-    """Nothing failed; a hypothesis where nothing shows that the job worked either."""
+def healthy(evidence: Sequence[Evidence], why: str, confidence: Confidence = Confidence.SUPPORTED, before: int = 0) -> Verdict:
+    """Nothing failed; a hypothesis where nothing shows that the job worked either. before: so many earlier jobs in the same log failed."""
     title = "No failure was found" if confidence is Confidence.HYPOTHESIS else "Nothing failed"
+    if before:
+        title += " in the last job of this log"
+        why = f"Several jobs wrote into this log one after another: this is of the last one. {why} {_EARLIER[before > 1].format(before)}"
     return Verdict(Category.NONE, title, why, confidence, evidence=tuple(evidence))
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from forensics.data import table
+from forensics.ingest.clock import moment
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_list
 from forensics.ingest.pattern import Pattern
@@ -39,21 +41,32 @@ _TOLD = frozenset((EventKind.PROCESS_EXIT, EventKind.LAUNCHER))
 _PID = pattern_of(r" ?\bpid=\d+")
 #: processes of which an engine has one of each name
 _ONE_OF_ITS_NAME = pattern_of(r"(?:^|/)(?:API|Api)Server(?:_\d+)?$|(?:^|/)EngineCore(?:_DP)?(?:_?\d+)?$|\b[TPDE]P\d")
+#: seconds from Slurm's word that it ends a job until its last process is gone, at most (KillWait); what clocks differ by
+_GONE, _SKEW = 1_800.0, 300.0
+#: lines on each side of such a word in which a time is looked for; seconds since 1970 that a time with its year has at least
+_ABOVE, _WITH_YEAR = 400, 9e8
 #: a shell's prompt before a command that somebody typed
 _TYPED = Pattern(r"^\s*(?:\([\w.\-]{1,40}\) )?(?:\[?[\w.\-]{1,40}@[\w.\-]{1,80}[: ][^$#@\n]{0,160})?[$#]")
 
 
 @draft
 class Run:
-    """One run of the job. begins: the lines that began it, one in each source, none for the first run; events in log order."""
+    """One run of the job. begins: the lines that began it, one in each source, none for the first run; events in log order; until: the
+    lines that began the next one."""
 
     begins: tuple[Span, ...] = ()
     events: list[Event] = field(default_factory=list)
+    until: tuple[Span, ...] = ()
 
     @property
     def begin(self) -> Span | None:
         """The line that began it in the first source, None for the first run."""
         return self.begins[0] if self.begins else None
+
+    def holds(self, span: Span) -> bool:
+        """True for a span between its first line and the next run's; in other sources than those that it begins in, any."""
+        after = all(span.source != begin.source or span.first_line >= begin.first_line for begin in self.begins)
+        return after and all(span.source != next_.source or span.first_line < next_.first_line for next_ in self.until)
 
 
 @lru_cache(maxsize=1)
@@ -74,6 +87,14 @@ def came_up(lines: Sequence[LogLine]) -> Span | None:
 
 
 def split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
+    """The runs, in the log's order, each with where the next one begins."""
+    runs = _split(events, lines)
+    for run, next_ in pairwise(runs):
+        run.until = next_.begins
+    return runs
+
+
+def _split(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run]:
     """The runs, in the log's order; one where nothing begins twice. Several files of one job are split where each begins as often
     as the others: processes that write into files of their own, start after start."""
     by_source: dict[int, tuple[list[Event], list[LogLine]]] = {}
@@ -104,7 +125,7 @@ def _split_source(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run
         return [Run((), list(events))]
     ends = sorted(e.span.first_line for e in events if e.kind in _TOLD)
     told = {n for e in events if e.kind in _TOLD for n in range(e.span.first_line + 1, min(e.span.last_line, e.span.first_line + 40) + 1)}
-    found = _real(_boundaries(lines, fails, ends, told), events, lines)
+    found = _with_next_jobs(_real(_boundaries(lines, fails, ends, told), events, lines), events, lines)
     runs = [Run(), *(Run((span,)) for span in found)]
     numbers = [span.first_line for span in found]
     for event in events:
@@ -118,6 +139,31 @@ def _split_source(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run
     for run in runs:
         run.events.sort(key=lambda e: e.span.first_line)
     return runs
+
+
+def _with_next_jobs(found: list[Span], events: Sequence[Event], lines: Sequence[LogLine]) -> list[Span]:
+    """The beginnings, and where another job writes on in the file of one that Slurm had ended: by the clock long after that."""
+    numbers = [line.number for line in lines]
+    for event in events:
+        ended = moment(str(event.fields.get("at", ""))) if event.fields.get("what") == "cancelled" else None
+        if ended is None or str(event.fields.get("unit", "")).upper() != "JOB":
+            continue
+        here = event.span.first_line
+        place = bisect_right(numbers, here)
+        above = next((line.time for line in reversed(lines[max(0, place - _ABOVE) : place]) if _dated(line)), None)
+        if above is None or above > ended[0] + _SKEW:
+            continue  # the log's clock is not Slurm's
+        below = next((line for line in lines[place : place + _ABOVE] if _dated(line)), None)
+        if below is None or below.time is None or below.time < ended[0] + _GONE:
+            continue
+        if not any(here < span.first_line <= below.number for span in found):
+            found.append(Span(below.source, below.number, below.number))
+    return sorted(found, key=lambda span: span.first_line)
+
+
+def _dated(line: LogLine) -> bool:
+    """True for a line whose time has a date and a year; Slurm's own lines tell when they were ended."""
+    return line.time is not None and line.time > _WITH_YEAR and " CANCELLED AT " not in line.raw
 
 
 @draft

@@ -13,6 +13,7 @@ from forensics.errors import UsageError
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.knowledge import Facts
+from forensics.model.record import replace
 from forensics.model.source import Evidence, Span
 from forensics.model.verdict import (
     Category,
@@ -29,6 +30,7 @@ from forensics.verdict import explain, hardware
 from forensics.verdict.analysis import Analysis, came_back, choose
 from forensics.verdict.describe import describe
 from forensics.verdict.incidents import Run, split
+from forensics.verdict.jobs import Jobs
 from forensics.verdict.launcher import with_launchers_word
 from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
@@ -58,9 +60,7 @@ def judge(
     quotes, order = Quotes(intake), Order(intake)
     events, intake.activity = join_local(events, intake.activity, facts)
     runs = split(events, intake.lines)
-    analyses = [
-        analyse(run, intake, facts, _inside(findings, runs, place), quotes, order) for place, run in enumerate(runs)
-    ]
+    analyses = [analyse(run, intake, facts, _inside(findings, run), quotes, order) for run in runs]
     analyses[-1] = standing_still(analyses[-1], intake, quotes) or analyses[-1]
     if incident is not None and not 1 <= incident <= len(analyses):
         raise UsageError(
@@ -68,21 +68,23 @@ def judge(
             why=f"the log holds {len(analyses)}",
             help="leave --incident out for the one that ended the job",
         )
-    chosen = choose(analyses, incident)
+    jobs = Jobs(analyses, quotes)
+    chosen = analyses[-1] if incident is None and jobs.last_decides(analyses) else choose(analyses, incident, jobs.differ)
     if came_back(chosen, analyses, quotes):
         chosen.status = Status.DEGRADED
     return _incident(chosen, analyses, intake, events, facts, findings, contradictions, quotes)
 
 
-def _severe(intake: Intake) -> Span | None:
-    """The first line that its logger calls an error, or that only an error's text ends with."""
+def _severe(intake: Intake, run: Run) -> Span | None:
+    """The first line of a run that its logger calls an error, or that only an error's text ends with."""
     lines = (
         line
         for line in intake.lines
         if (line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip() and not is_harmless(line))
         or line.text.startswith(_FOOTERS)
     )
-    return next((Span(line.source, line.number, line.number) for line in lines), None)
+    spans = (Span(line.source, line.number, line.number) for line in lines)
+    return next((span for span in spans if run.holds(span)), None)
 
 
 def _is_blank(intake: Intake) -> bool:
@@ -105,17 +107,16 @@ def _missing(intake: Intake) -> str:
     return f"{lost.name} was not read{' to its end' if lost.name in opened else ''}: {lost.why}"
 
 
-def _inside(findings: Sequence[Finding], runs: Sequence[Run], place: int) -> list[Finding]:
-    """The findings of one run: those with evidence between its first line and the next run's."""
-    if len(runs) == 1:
+def _inside(findings: Sequence[Finding], run: Run) -> list[Finding]:
+    """The findings of one run, with what of their evidence stands between its first line and the next run's."""
+    if not run.begins and not run.until:
         return list(findings)
-    low = {span.source: span.first_line for span in runs[place].begins}
-    high = {span.source: span.first_line for span in runs[place + 1].begins} if place + 1 < len(runs) else {}
-
-    def holds(span: Span) -> bool:
-        return low.get(span.source, 0) <= span.first_line < high.get(span.source, 1 << 60)
-
-    return [f for f in findings if not f.evidence or any(holds(proof.span) for proof in f.evidence)]
+    found = []
+    for finding in findings:
+        inside = tuple(proof for proof in finding.evidence if run.holds(proof.span))
+        if inside or not finding.evidence:
+            found.append(replace(finding, evidence=inside, spans=tuple(span for span in finding.spans if run.holds(span))))
+    return found
 
 
 def _incident(
@@ -137,12 +138,13 @@ def _incident(
         against: Sequence[Contradiction] = ()
     elif primary is None and _is_blank(intake):
         status, verdict, against = Status.UNKNOWN, explain.nothing_to_read(), ()
-    elif primary is None and chosen.judgement.confidence is Confidence.HYPOTHESIS and (said := _severe(intake)) is not None:
+    elif primary is None and chosen.judgement.confidence is Confidence.HYPOTHESIS and (said := _severe(intake, chosen.run)) is not None:
         status, verdict, against = Status.UNKNOWN, explain.only_fragments(quotes.of(said, "an error record")), ()
     elif primary is None and chosen.doubt is not None:
         status, verdict, against = Status.UNKNOWN, chosen.doubt, ()
     elif primary is None:
-        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence)
+        before = sum(one.failed for one in analyses)
+        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence, before)
         against = ()
     else:
         against = contradictions

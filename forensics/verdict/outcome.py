@@ -217,9 +217,9 @@ def orderly_end(intake: Intake) -> Span | None:
     return None
 
 
-def ends_behind(quotes: Quotes, span: Span) -> bool:
-    """True where one of the next lines that were kept shows an orderly end."""
-    return any(is_end(line) for line in quotes.after(span)[:_LAST_LINES])
+def ends_behind(quotes: Quotes, span: Span) -> Span | None:
+    """The first of the next lines that were kept which shows an orderly end."""
+    return next((Span(line.source, line.number, line.number) for line in quotes.after(span)[:_LAST_LINES] if is_end(line)), None)
 
 
 def finished_before(quotes: Quotes, span: Span) -> Span | None:

@@ -74,7 +74,7 @@ def analyse(
         doubtful = next((m for m in members if m.rule == PERHAPS), None)
         proof = quotes.near(doubtful.span, doubtful.message, "what may be a user's words") if doubtful is not None else None
         return _healthy(run, cast, findings, intake, quotes, seen, explain.perhaps_quoted(proof) if proof is not None else None)
-    calm = survived(primary, cast, intake, quotes)
+    calm = survived(primary, cast, intake, quotes, run)
     if calm is None and recovered(run.events, members, quotes):
         calm = Status.DEGRADED
     if calm is Status.HEALTHY:

@@ -14,7 +14,7 @@ from forensics.model.event import EventKind, ProcessExit
 from forensics.model.source import Span
 from forensics.model.verdict import CausalRole, Status
 from forensics.verdict.fold import Group
-from forensics.verdict.incidents import came_up
+from forensics.verdict.incidents import Run, came_up
 from forensics.verdict.outcome import (
     aftermath,
     caught,
@@ -22,6 +22,7 @@ from forensics.verdict.outcome import (
     ends_behind,
     finished_before,
     in_step,
+    is_work,
     logged_and_went_on,
     only_complains,
     orderly_end,
@@ -49,7 +50,7 @@ _DONE_WITHOUT = "harmless.done-without."
 _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.exceptions.ActorDiedError", "RayTaskError")
 
 
-def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Status | None:
+def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes, run: Run) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
     members = [m for g in cast.groups for m in g.members]
     ends = [m for m in members if m.kind == "exit" and m.weight and _unexplained(m) and m.events[0].kind is not EventKind.LIFECYCLE]
@@ -68,8 +69,9 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes) -> Stat
         return Status.HEALTHY
     refused_before = {_place(m) for m in serious if refused(m, quotes)}
     live = [m for m in serious if not caught(m, quotes) and _place(m) not in refused_before]
-    later = aftermath(quotes, last.span, last.stream, steady=True)
-    if _asked_to_stop(primary) and (orderly_end(intake) is not None or ends_behind(quotes, last.span)):
+    next_ = next((begin for begin in run.until if begin.source == last.span.source), None)
+    later = aftermath(quotes, last.span, last.stream, next_, steady=True)
+    if _asked_to_stop(primary) and _in_order(primary, last, intake, quotes, run):
         return Status.HEALTHY
     gone = [
         m
@@ -166,6 +168,20 @@ def _asked_to_stop(primary: Group) -> bool:
     """True for the exception or signal with which a person or a launcher asks a process to stop."""
     name = (primary.first.type or "").rsplit(".", 1)[-1]
     return name in ("KeyboardInterrupt", "CancelledError", "SIGINT", "SIGTERM", "SystemExit")
+
+
+def _in_order(primary: Group, last: Sighting, intake: Intake, quotes: Quotes, run: Run) -> bool:
+    """True where the run ended in order: behind what asked it to stop, or above that, and no work stands between them."""
+    asked = primary.first.span
+    end = orderly_end(intake)
+    if end is not None and run.holds(end):
+        if end.source != asked.source or end.first_line > asked.first_line:
+            return True
+        between = quotes.lines(Span(asked.source, end.last_line + 1, asked.first_line - 1))
+        if not any(is_work(line) for line in between):
+            return True
+    behind = ends_behind(quotes, last.span)
+    return behind is not None and run.holds(behind)
 
 
 def _of_another(seen: Sighting, quotes: Quotes) -> bool:
