@@ -13,7 +13,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine
 
 #: copies of one rank
-_COPIES = 4
+_COPIES = 2
 _COMPARED = 240
 _LONG_NUMBER = Pattern(r"0x[0-9a-fA-F]{1,16}|\d{4,24}|\d{1,9}\.\d{1,9}")
 #: more different ones are all kept

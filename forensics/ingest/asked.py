@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from forensics import data
+from forensics.ingest.needles import needles_of_folder
 from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine
 
@@ -50,6 +51,17 @@ def begins(severe: bool = False) -> str:
     severe: in a line that complains those that nothing else can follow."""
     found = [row["pattern"] for row in _rows("mark")]
     return "|".join([*found, rf"""\b(?:{names(not severe)})["']?\s{{0,8}}[=:]\s{{0,8}}["'\[{{(]"""])
+
+
+@lru_cache(maxsize=1)
+def _words() -> list[str] | None:
+    return needles_of_folder("dialects", "begins", begins)
+
+
+def may_quote(text: str) -> bool:
+    """False for a line in which `begins`, whose pattern is slow to look for, finds nothing: it holds none of the words."""
+    words, low = _words(), text.lower()
+    return words is None or any(word in low for word in words)
 
 
 @lru_cache(maxsize=2)

@@ -12,10 +12,10 @@ they are used.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from forensics.data import base, compiled, stamp_of, table
+from forensics.data import base, compiled, stamp_of, table, toml_files
 
 #: shorter needles stand in nearly every text
 SHORTEST = 3
@@ -32,7 +32,14 @@ def needles_of(pattern: str, flags: int = 0) -> list[str] | None:
     found = _best(_parser.parse(pattern, flags))
     if found is None or len(found) > MOST or any(not one.isascii() for one in found):
         return None  # case folding of other letters may change their length
-    return sorted(set(found))
+    return sorted(one for one in set(found) if not any(other in one for other in found if other != one))
+
+
+def needles_of_folder(name: str, part: str, pattern: Callable[[], str]) -> list[str] | None:
+    """The needles of a pattern that is put together from the tables of a folder; kept as those of a table."""
+    stamp = stamp_of(toml_files(os.path.join(base(), *name.split("/"))))
+    kept: list[str] | None = compiled(f"{name}/_needles_{part}", stamp, lambda: needles_of(pattern()))
+    return kept
 
 
 def needles_of_table(name: str, rows: str, keys: Iterable[str], flags: int = 0) -> list[dict[str, list[str] | None]]:

@@ -137,6 +137,8 @@ _NAMES: tuple[tuple[tuple[str, ...], Pattern[str], str], ...] = (
 )
 _NAME_AXES = Pattern(rf"(?:^|[/\\!]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}}[_.-]?){{1,5}}){_TAIL}")
 _SIBLING = Pattern(r"(?:^|[/\\!])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
+#: digits count, their values do not: names of one shape are of one form
+_SHAPE = str.maketrans("123456789", "000000000")
 
 
 class Siblings:
@@ -150,25 +152,36 @@ class Siblings:
 
     def pod_of(self, name: str) -> str | None:
         """The pod's name, where at least two inputs differ in its number only."""
-        if len(self._names) < 2 or (found := _SIBLING.search(name)) is None:
+        if len(self._names) < 2 or (found := _numbered(name)) is None:
             return None
         if self._numbers is None:
             self._numbers = self._told()
-        return found[1] if len(self._numbers.get(found[1][: -len(found[2])], ())) > 1 else None
+        stem, number = found
+        return stem + number if len(self._numbers.get(stem, ())) > 1 else None
 
     def _told(self) -> dict[str, set[str]]:
         """What stands before the numbers -> the numbers; most folders never need it."""
         numbers: dict[str, set[str]] = {}
         for name in self._names:
-            found = _SIBLING.search(name)
-            if found:
-                numbers.setdefault(found[1][: -len(found[2])], set()).add(found[2])
+            if found := _numbered(name):
+                numbers.setdefault(found[0], set()).add(found[1])
         return numbers
 
 
+def _numbered(name: str) -> tuple[str, str] | None:
+    """("llm-", "0") of "logs/llm-0.log"; None where the name ends in no number."""
+    start, middle, end = _numbered_shape(name.translate(_SHAPE))
+    return (name[start:middle], name[middle:end]) if end else None
+
+
+@lru_cache(maxsize=1024)
+def _numbered_shape(shape: str) -> tuple[int, int, int]:
+    """Where in a name of this shape its stem begins, and its number begins and ends; zeros where it has none."""
+    found = _SIBLING.search(shape)
+    return (found.start(1), *found.span(2)) if found else (0, 0, 0)
+
+
 _PACKED = (".gz", ".zst", ".xz", ".bz2")
-#: digits count, their values do not: names of one shape are of one form
-_SHAPE = str.maketrans("123456789", "000000000")
 
 
 def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:

@@ -32,7 +32,7 @@ _NEXT_HEAD, _WOVEN_LINES, _WRITERS, _CRASHES = 3, 100, 64, 2
 #: a block that is not complete yet waits for the next bytes, up to this size
 _DEFERRED = 512 * 1024
 #: inputs that say the same: so many keep what stands around it, and as many copies as of a template of their own
-_ALIKE = 16
+_ALIKE = 8
 #: of the budget: for literals that were hardly kept yet, and for the end of the log
 _RARE, _RARE_SHARE, _RING_SHARE, _RING_BLOCK = 32, 0.25, 0.5, 64 * 1024
 

@@ -17,7 +17,6 @@ from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import Scanned
 from forensics.ingest.shares import Shares
-from forensics.ingest.streams import compression_of
 from forensics.ingest.wants import Wants
 
 #: a bigger file is worth more than one look
@@ -25,6 +24,8 @@ BIGGEST = 1 << 20
 #: first bytes that must be plain, and what is not
 _HEAD = 512
 _NOT_PLAIN = CONTROL + b"\0\x7f"
+#: what archives, JSON and (of those that begin with plain characters) compressed files begin with
+_PACKED = (b"PK", b"{", b"BZh")
 #: of the last line of a file that says nothing
 _LINE_CAP = 4_096
 #: a name that became a pipe since it was looked at must not stop us
@@ -79,7 +80,6 @@ def _is_plain(head: bytes) -> bool:
     return (
         head.isascii()
         and len(head.translate(None, _NOT_PLAIN)) == len(head)
-        and not head.startswith((b"PK", b"{"))
+        and not head.startswith(_PACKED)
         and head[257:262] != b"ustar"
-        and compression_of(head) is None
     )

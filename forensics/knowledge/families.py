@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from forensics.data import table
@@ -153,20 +153,27 @@ def _symbols() -> _Symbols:
     return _Symbols({w: tuple(ids) for w, ids in words.items()}, tuple(g[0] for g in globs), tuple(globs), tuple(paths))
 
 
+@lru_cache(maxsize=16_384)
+def _of_word(word: str) -> tuple[str, ...]:
+    """The families that a word is a symbol of; most words, of none, come again and again."""
+    table_ = _symbols()
+    found = table_.words.get(word, ())
+    if word.startswith(table_.heads):
+        for head, whole, id in table_.globs:
+            if word.startswith(head) and (whole is None or whole.match(word)):
+                return (*found, id)
+    return found
+
+
 def symbols_in(text: str) -> list[tuple[str, str]]:
     """Symbols of the table that stand in a text, each with its family's id, in order of appearance."""
     table_ = _symbols()
     text = text[:_MAX_TEXT]
     found: dict[tuple[str, str], int] = {}
-    for match in _WORD.finditer(text):
-        word = match[0]
-        for id in table_.words.get(word, ()):
-            found.setdefault((word, id), match.start())
-        if word.startswith(table_.heads):
-            for head, whole, id in table_.globs:
-                if word.startswith(head) and (whole is None or whole.match(word)):
-                    found.setdefault((word, id), match.start())
-                    break
+    if any(map(_of_word, _WORD.findall(text))):
+        for match in _WORD.finditer(text):
+            for id in _of_word(match[0]):
+                found.setdefault((match[0], id), match.start())
     for fixed, body, id in table_.paths:
         if fixed in text and (there := body.search(text)):
             found.setdefault((there[0], id), there.start())

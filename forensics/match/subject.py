@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from forensics.ingest.asked import begins, closing, complains
+from forensics.ingest.asked import begins, closing, complains, may_quote
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
@@ -198,12 +198,14 @@ def frames_of(event: Event) -> Iterable[Frame]:
 
 def shows_a_user(text: str) -> bool:
     """True for a line that holds a logged prompt or request body."""
-    return pattern_of(begins()).search(text) is not None
+    return may_quote(text) and pattern_of(begins()).search(text) is not None
 
 
 def quotes_a_user(text: str, at: int) -> bool:
     """True where what stands at a position was probably written by a user of the service: a logged prompt or request body that is open
     there."""
+    if not may_quote(text):
+        return False
     before = b""
     end = 0
     severe = complains(text[: min(at, _LEVEL)])

@@ -65,7 +65,7 @@ def _attempts(
     lines: dict[int, list[int]] = {}
     for event in restarts:
         lines.setdefault(event.span.source, []).append(event.span.first_line)
-    folders = {place: int(found[1]) for place, one in enumerate(sources) if (found := _FOLDER.search(one.name))}
+    folders = {place: int(found[1]) for place, one in enumerate(sources) if "attempt_" in one.name and (found := _FOLDER.search(one.name))}
     count = max([len(own) + 1 for own in lines.values()] + [number + 1 for number in folders.values()], default=1)
     if count < 2 or cast.primary is None:
         return None

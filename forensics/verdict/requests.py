@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from forensics.ingest.asked import begins, closing, written
+from forensics.ingest.asked import begins, closing, may_quote, written
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.source import LogLine, Span
@@ -64,7 +64,9 @@ def _is_inside(seen: Sighting, lines: Sequence[LogLine]) -> bool:
     text = written(lines)
     if text is not line.raw and seen.message.partition("\n")[0][:_WORDS] not in text:
         text = line.raw  # it stands in another field of the record
-    raw = text[:_LOOKED_AT].encode("latin-1", "replace")
+    if not may_quote(text := text[:_LOOKED_AT]):
+        return False
+    raw = text.encode("latin-1", "replace")
     quotes = _texts_in(raw, line.level in _SEVERE)
     if not quotes:
         return False
