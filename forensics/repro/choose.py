@@ -11,7 +11,7 @@ from forensics.model.record import record
 from forensics.repro.case import Case, Text
 from forensics.repro.recipe import ParameterSpec, Recipe, Sign, Source, load_recipes
 
-_LONGEST_TEXT = 4000
+LONGEST_TEXT = 4000
 
 
 @record
@@ -43,12 +43,16 @@ def _sign_of(recipe: Recipe, case: Case) -> tuple[Sign | None, int]:
         places.insert(
             1, (48, [f"{case.root_type}: {case.root_message}", f"{case.type}: {(case.messages or ('',))[-1]}"])
         )
+    raised = (case.root_type or case.type or "").rsplit(".", 1)[-1]  # two exceptions may say the same
     for worth, texts in places:
+        found: list[Sign] = []
         for sign in recipe.signs:
             if sign.categories and case.category not in sign.categories:
                 continue
-            if any(sign.regex.search(text[:_LONGEST_TEXT]) for text in texts):
-                return sign, worth
+            if any(sign.regex.search(text[:LONGEST_TEXT]) for text in texts):
+                found.append(sign)
+        if found:
+            return next((sign for sign in found if raised in sign.types), found[0]), worth
     return None, 0
 
 
@@ -114,7 +118,7 @@ def _seen(spec: ParameterSpec, case: Case) -> Parameter | None:
         regex = source.regex
         if regex is not None:
             for text in case.texts:
-                if found := regex.search(text.text[:_LONGEST_TEXT]):
+                if found := regex.search(text.text[:LONGEST_TEXT]):
                     places.append((text, found[1] if found.re.groups else found[0]))
                     break
         for kind, table in ((source.setting, case.settings), (source.fact, case.facts)):

@@ -8,6 +8,7 @@ The output goes through `forensics.pipeline.analyze`, like any log.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ def judge(plan: Plan, result: Mapping[str, Any], output: str) -> tuple[bool, str
     names = [_short(name) for name in (seen.root_type, seen.type, error.get("root_type"), error.get("type")) if name]
     there = _short(case.root_type or case.type)
     message = (
-        bool(plan.sign.regex.search(f"{seen.root_type}: {seen.root_message}\n{output}"))
+        any(re.search(pattern, f"{seen.root_type}: {seen.root_message}\n{output}") for pattern in plan.expected["patterns"])
         if plan.sign
         else masked(case.root_message)[:300] in masked(output)
     )

@@ -5,6 +5,7 @@ plan(incident).contract -> {"recipe": "triton-shared-memory", "runnable": true, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from forensics.errors import UsageError
 from forensics.model import Incident
 from forensics.model.record import record, replace
 from forensics.repro.case import Case, Text, case_of_incident, case_of_report
-from forensics.repro.choose import Choice, Parameter, choose, parameters, rate
+from forensics.repro.choose import LONGEST_TEXT, Choice, Parameter, choose, parameters, rate
 from forensics.repro.masking import masked
 from forensics.repro.recipe import ParameterSpec, Recipe, Sign, recipe_of
 
@@ -60,7 +61,7 @@ class Plan:
         if self.sign is not None:
             known |= {
                 "sign": self.sign.id,
-                "patterns": [self.sign.pattern],
+                "patterns": [self._words(self.sign)],
                 "hang": self.sign.hang,
                 "signal": self.sign.signal,
             }
@@ -68,6 +69,12 @@ class Plan:
         else:
             known |= {"message": masked(self.case.root_message)[:300] or None, "types": sorted(types)}
         return known
+
+    def _words(self, sign: Sign) -> str:
+        """What the failure has to say: the sign's pattern, or the log's own words where they name the op."""
+        texts = (self.case.root_message, *self.case.messages, *(text.text for text in self.case.texts)) if sign.exact else ()
+        own = next((found[0] for text in texts if (found := sign.regex.search(text[:LONGEST_TEXT]))), None)
+        return sign.pattern if own is None else re.escape(own)
 
     def with_values(self, given: Mapping[str, Any]) -> Plan:
         """The same plan with other parameter values. Raises UsageError for a name or value that the recipe does not take."""

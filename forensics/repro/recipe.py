@@ -18,7 +18,8 @@ from forensics.model.record import field, record
 @record
 class Sign:
     """Words that mean: this op failed in this way. pattern: over messages and output; types: exception names without modules;
-    signal: the child dies of it; hang: it does not come back; category: the report's word for it; parameters: implied by it."""
+    signal: the child dies of it; hang: it does not come back; category: the report's word for it; parameters: implied by it; exact: the
+    words name the op itself, so that only the log's own are the same failure."""
 
     id: str
     pattern: str
@@ -26,6 +27,7 @@ class Sign:
     categories: tuple[str, ...] = ()
     signal: str | None = None
     hang: bool = False
+    exact: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -151,6 +153,7 @@ def _sign(row: dict[str, Any]) -> Sign:
         categories=tuple(row.get("categories", ())),
         signal=row.get("signal"),
         hang=row.get("hang", False),
+        exact=row.get("exact", False),
         parameters=row.get("parameters", {}),
     )
 

@@ -6,7 +6,7 @@ The check is on the host: no GPU is needed to see it.
 from runtime import main, seeded
 
 # --- data ---
-PARAMETERS = {"op": "matmul", "rows": 4, "inner_a": 8, "inner_b": 16, "columns": 8}
+PARAMETERS = {"op": "matmul", "rows": 4, "batch_a": 2, "batch_b": 2, "inner_a": 8, "inner_b": 16, "columns": 8, "columns_b": 8}
 # --- end of data ---
 
 
@@ -20,7 +20,8 @@ def prepare(p, variant):
         left, right = torch.randn(rows, a), torch.randn(b, columns)
         return lambda: torch.nn.functional.linear(left, right.t())
     if p["op"] == "bmm":
-        left, right = torch.randn(2, rows, a), torch.randn(2, b, columns)
+        left = torch.randn(p["batch_a"], rows, a)
+        right = torch.randn(p["batch_a"] if variant == "fitting" else p["batch_b"], b, columns)
         return lambda: torch.bmm(left, right)
     if p["op"] == "add":
         left, right = torch.randn(rows, a), torch.randn(rows, b)
@@ -31,7 +32,7 @@ def prepare(p, variant):
     if p["op"] == "view":
         whole, size = torch.randn(a), (a if variant == "fitting" else a + 1)
         return lambda: whole.view(size, 1)
-    saved, model = torch.nn.Linear(columns, a), torch.nn.Linear(columns, b)
+    saved, model = torch.nn.Linear(columns, a), torch.nn.Linear(columns if variant == "fitting" else p["columns_b"], b)
     return lambda: model.load_state_dict(saved.state_dict())
 
 

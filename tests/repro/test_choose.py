@@ -47,6 +47,17 @@ ILLEGAL = "CUDA error: an illegal memory access was encountered"
         ("RuntimeError", "Dense decode MLA is only supported on SM90a architecture", "arch_mismatch", {"frames": [{"function": "flash_mla_with_kvcache"}]}, "flash-mla", {}),
         ("AcceleratorError", "Assertion `t >= 0 && t < n_classes` failed.", "device_assert", {"kind": "device_assert"}, "torch-index-assert", {"form": "nll_loss"}),
         ("IndexError", "index out of range in self", "user_code", {"config": {"vocab_size": "32000"}}, "torch-index", {"op": "embedding"}),
+        ("IndexError", "index 9 is out of bounds for dimension 0 with size 8", "user_code", {}, "torch-index", {"op": "select", "rows": 8}),
+        ("RuntimeError", "index 9 is out of bounds for dimension 0 with size 8", "user_code", {}, "torch-index", {"op": "gather", "rows": 8}),
+        ("NotImplementedError", "\"LayerNormKernelImpl\" not implemented for 'Long'", "unsupported_dtype_or_quant", {}, "torch-dtype",
+         {"op": "layer_norm", "dtype_a": "int64", "device": "cpu"}),
+        ("RuntimeError", "\"triu_tril_cuda_template\" not implemented for 'BFloat16'", "unsupported_dtype_or_quant", {}, "torch-dtype",
+         {"op": "triu", "dtype_a": "bfloat16", "device": "cuda"}),
+        ("RuntimeError", "Expected size for first two dimensions of batch2 tensor to be: [6, 24] but got: [6, 12].", "shape_or_dtype_assert", {}, "torch-shape",
+         {"op": "bmm", "batch_a": 6, "batch_b": 6, "inner_a": 24, "inner_b": 12}),
+        ("RuntimeError", "Error(s) in loading state_dict for Net:\n\tsize mismatch for head.weight: copying a param with shape torch.Size([7, 5]) from checkpoint, "
+         "the shape in current model is torch.Size([7, 6]).", "model_load", {}, "torch-shape",
+         {"op": "load_state_dict", "inner_a": 7, "inner_b": 7, "columns": 5, "columns_b": 6}),
     ],
 )  # fmt: skip
 def test_the_recipe_and_its_parameters(
@@ -64,6 +75,9 @@ def test_the_recipe_and_its_parameters(
         ("X", "anything", "none"),
         ("KeyError", "'a'", "user_code"),
         ("SIGSEGV", "Segmentation fault", "segfault"),
+        ("RuntimeError", "\"my_own_cpu\" not implemented for 'Half'", "unsupported_dtype_or_quant"),  # an op that no script calls
+        ("RuntimeError", "size mismatch for a.w: copying a param with shape torch.Size([7, 5, 3]) from checkpoint, the shape in current model is "
+         "torch.Size([7, 5, 4]).", "model_load"),  # its script has two dimensions
     ],
 )
 def test_no_recipe_beats_a_wrong_one(error: str, message: str, category: str) -> None:

@@ -64,6 +64,28 @@ def test_a_failure_of_the_log_fails_here_and_its_fix_works(log: str, works: str)
     assert run(found, variant=works).exit_code == 0
 
 
+KERNEL = TRACEBACK.format(code="softmax(scores, -1)", error="NotImplementedError: \"softmax_lastdim_kernel_impl\" not implemented for 'Long'")
+LOADED = TRACEBACK.format(
+    code="self.load_state_dict(state)",
+    error="RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for head.weight: copying a param with shape torch.Size([7, 5]) "
+    "from checkpoint, the shape in current model is torch.Size([7, 6]).",
+)
+PICKED = TRACEBACK.format(code="rows[picked]", error="IndexError: index 9 is out of bounds for dimension 0 with size 8")
+
+
+@pytest.mark.parametrize("log", [KERNEL, LOADED, PICKED], ids=["kernel", "loaded", "picked"])
+def test_the_op_that_the_log_names_is_the_one_that_runs(log: str) -> None:
+    pytest.importorskip("torch")
+    failed = run(planned(log))
+    assert failed.outcome == "reproduced", failed.why
+
+
+def test_another_op_without_a_kernel_is_another_failure() -> None:
+    pytest.importorskip("torch")
+    other = run(planned(KERNEL).with_values({"op": "layer_norm"}))
+    assert (other.outcome, other.exit_code) != ("reproduced", 1) and "LayerNormKernelImpl" in other.output
+
+
 def test_one_call_from_an_incident_and_from_a_report() -> None:
     pytest.importorskip("torch")
     from forensics import reproduce
