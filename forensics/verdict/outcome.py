@@ -37,7 +37,7 @@ _BEATS = 3
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 _LETTERS = pattern_of(r"[^\W\d_]{3}")
 #: how often an engine says that it waits until that is a hang
-_OFTEN, _TWICE = 3, 2
+_OFTEN = 3
 _LOW = frozenset(("WARNING", "WARN"))
 #: seconds without a line of work after which whoever stops a job may do so because it hangs
 _SILENCE = 120.0
@@ -242,21 +242,6 @@ def stalled_before(quotes: Quotes, span: Span) -> Span | None:
         elif line.text.strip() and not line.text.startswith("^C"):
             break
     return Span(found[0].source, found[0].number, found[0].number) if len(found) >= _OFTEN else None
-
-
-def stalls(lines: Sequence[LogLine]) -> Span | None:
-    """The first of the last lines in which an engine that had been at work says, minute after minute, that it waits for its workers;
-    None where it had done nothing yet, or something stands behind them."""
-    found: list[LogLine] = []
-    for line in reversed(lines[-_ABOVE:]):
-        text = line.text[:2_000]
-        if said_in("stalled").search(text):
-            found.append(line)
-        elif len(found) >= _TWICE and is_work(line):
-            return Span(found[-1].source, found[-1].number, found[-1].number)
-        elif text.strip() and not said_in("idle", "checks").search(text):
-            break
-    return None
 
 
 def comes_and_goes(live: Sequence[Sighting], quotes: Quotes) -> bool:

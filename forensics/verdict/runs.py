@@ -22,7 +22,7 @@ from forensics.verdict.hardware import fault_of, of_the_program, only_noted
 from forensics.verdict.incidents import Run, came_up
 from forensics.verdict.join import join
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import is_work, orderly_end, stalled_before, stalls
+from forensics.verdict.outcome import is_work, orderly_end, stalled_before
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import tasks_alike, whose
 from forensics.verdict.released import release
@@ -32,12 +32,13 @@ from forensics.verdict.roles import Cast, assign
 from forensics.verdict.secondary import subordinate
 from forensics.verdict.shown import only_shown
 from forensics.verdict.sighting import SHOWN, Sighting, sight
+from forensics.verdict.silent import hung
 from forensics.verdict.stale import is_stale, job_began
 from forensics.verdict.survival import earliest, interrupted, survived
 from forensics.verdict.tasks import silent_task
 from forensics.verdict.taught import overlooked, teach
 from forensics.verdict.torn import finish
-from forensics.verdict.unreported import STALL, of_hang, of_stall
+from forensics.verdict.unreported import of_hang
 from forensics.verdict.watchdogs import add_dumps, mark_aborts
 
 #: categories whose loudest rank is a victim: only a culprit is named
@@ -58,8 +59,6 @@ def analyse(
     told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
     if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
-    if not any(s.weight >= 2 for s in seen) and (stall := stalls(intake.lines)) and (stuck := of_stall(run.events, stall)):
-        seen.append(stuck)
     told_once = join(seen, run.events, order)
     finish(told_once)
     add_dumps(told_once, run.events, intake.activity)
@@ -90,8 +89,6 @@ def analyse(
         judgement = Judgement(
             Category.HANG_OR_WATCHDOG, Confidence.ESTABLISHED, title="A collective waited until its time limit"
         )
-    if primary.first.rule == STALL:
-        judgement = _hung(Confidence.HYPOTHESIS, primary.first.span, findings, "The workers did not answer any more where the log ends")
     if hang is None and interrupted(primary):
         judgement = _stalled(primary, findings, quotes) or judgement
     if cast.outside and judgement.finding is None:
@@ -184,13 +181,7 @@ def _stalled(primary: Group, findings: Sequence[Finding], quotes: Quotes) -> Jud
     stall = stalled_before(quotes, earliest(primary.members, primary.first.span.source))
     if stall is None:
         return None
-    return _hung(Confidence.SUPPORTED, stall, findings, "The workers did not answer until somebody interrupted the job")
-
-
-def _hung(confidence: Confidence, stall: Span, findings: Sequence[Finding], title: str) -> Judgement:
-    """A hang, with what a rule says of the line in which the engine waits."""
-    said = next((f for f in findings if any(stall.overlaps(proof.span) for proof in f.evidence)), None)
-    return Judgement(Category.HANG_OR_WATCHDOG, confidence, said, title)
+    return hung(Confidence.SUPPORTED, stall, findings, "The workers did not answer until somebody interrupted the job")
 
 
 def _healthy(

@@ -275,7 +275,10 @@ def _work() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _idle() -> Pattern[str]:
-    return Pattern("|".join(table("verdict/progress")["idle"]), needles=needles_of_list("verdict/progress", "idle"))
+    lists = ("idle", "checks")
+    rows, words = table("verdict/progress"), [needles_of_list("verdict/progress", key) for key in lists]
+    needles = None if None in words else [word for some in words for word in some or ()]
+    return Pattern("|".join(row for key in lists for row in rows[key]), needles=needles)
 
 
 def is_work_text(text: str) -> bool:

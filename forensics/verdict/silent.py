@@ -1,12 +1,16 @@
-"""A job that stands still and says nothing of it. In: the analysis of a log's last run, in which nothing failed; out: another one, or
-None. Samples:
+"""A job that stands still and says nothing of it, or no more than that it waits. In: the analysis of a log's last run, in which nothing
+failed; out: another one, or None. Samples:
 
     Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 2 reqs …     (for half a minute, to
     the log's end)                                                  -> hung: requests run, and no token comes
+    (EngineCore_DP0 pid=88) INFO … No available shared memory broadcast block found in 60 seconds.      (below work, to the log's end)
+                                                                    -> hung: the workers do not answer
     Waiting in store based barrier … (world_size=4, worker_count=2, …)      (time and again, to the log's end)
                                                                     -> hung: it waits for processes that do not come
     Process 4711: trainer · Thread 4711 (idle): "MainThread" · backward (torch/autograd/__init__.py:266)        (nothing works below it)
                                                                     -> hung, as a guess: nobody takes stacks of a job that moves
+    Timeout (0:05:00)! · Thread 0x00007f2e8b7fe740 (most recent call first): …      (nothing works below it)
+                                                                    -> hung, as a guess: nobody had stopped the timer
 
 A log that ends so is no proof: the engine may compute one long prompt. So none of it is more than a guess, unless the engine itself says
 that it waits.
@@ -22,7 +26,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import Frame
-from forensics.model.verdict import Category, CausalRole, Confidence, Status
+from forensics.model.verdict import Category, CausalRole, Confidence, Finding, Status
 from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement
 from forensics.verdict.fold import fold
@@ -36,8 +40,8 @@ from forensics.verdict.watchdogs import telling
 _LAST = 400
 #: reports of an engine, one each ten seconds, in which nothing came of the requests that it holds
 _REPORTS = 4
-#: how often an engine says that it waits for its workers, a minute each time
-_WAITS = 3
+#: how often an engine says that it waits for its workers, a minute each time: while it holds requests, and right below its work
+_WAITS, _WAITS_BELOW_WORK = 3, 2
 #: how often a process says that it waits for others, ten seconds each time or more
 _CALLS = 4
 _ENGINE = pattern_of(r"\b[Ee]ngine (\d{1,4})\b")
@@ -52,7 +56,7 @@ def standing_still(last: Analysis, intake: Intake, quotes: Quotes) -> Analysis |
     """What the last run of a log came to where it did not fail, and does not move either."""
     if last.failed or last.doubt is not None or last.handled or not intake.lines:
         return None
-    found = _engine(intake.lines) or _alone(intake.lines) or _dumped(last.run.events, quotes)
+    found = _engine(intake.lines, last.findings) or _alone(intake.lines) or _dumped(last.run.events, last.findings, quotes)
     if found is None:
         return None
     sighting, judgement = found
@@ -62,11 +66,18 @@ def standing_still(last: Analysis, intake: Intake, quotes: Quotes) -> Analysis |
     return Analysis(last.run, cast, True, Status.HUNG, judgement, findings=last.findings)
 
 
-def _engine(lines: Sequence[LogLine]) -> tuple[Sighting, Judgement] | None:
-    """An engine that holds requests, and of which nothing but that was heard until the log's end."""
+def hung(confidence: Confidence, span: Span, findings: Sequence[Finding], title: str) -> Judgement:
+    """A hang, with what a signature says of the lines in which a process waits."""
+    said = next((f for f in findings if any(span.overlaps(proof.span) for proof in f.evidence)), None)
+    return Judgement(Category.HANG_OR_WATCHDOG, confidence, said, title)
+
+
+def _engine(lines: Sequence[LogLine], findings: Sequence[Finding]) -> tuple[Sighting, Judgement] | None:
+    """An engine of which nothing was heard until the log's end but that it waits for its workers, or holds requests."""
     reports: Counter[str] = Counter()
     first: LogLine | None = None
     waits: list[LogLine] = []
+    worked = others = False
     for line in reversed(lines[-_LAST:]):
         if _says("holds", line):
             engine = _ENGINE.search(line.text[:400])
@@ -74,14 +85,16 @@ def _engine(lines: Sequence[LogLine]) -> tuple[Sighting, Judgement] | None:
             first = line
         elif _says("stalled", line):
             waits.append(line)
-        elif is_work(line) or is_end(line):
+        elif (worked := is_work(line)) or is_end(line):
             break
-    if first is None:
-        return None
-    if len(waits) >= _WAITS:
-        told = "The workers did not answer while requests ran"
-        return _sighted(waits[0], ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.SUPPORTED, title=told)
-    if max(reports.values()) >= _REPORTS:
+        elif line.text.strip() and said_in("idle", "checks").search(line.text[:2_000]) is None:
+            others = True
+    seen = _sighted(waits[-1], ()) if waits else None
+    if seen is not None and first is not None and len(waits) >= _WAITS:
+        return seen, hung(Confidence.SUPPORTED, seen.span, findings, "The workers did not answer while requests ran")
+    if seen is not None and worked and not others and len(waits) >= _WAITS_BELOW_WORK:
+        return seen, hung(Confidence.HYPOTHESIS, seen.span, findings, "The workers did not answer any more where the log ends")
+    if first is not None and max(reports.values()) >= _REPORTS:
         return _sighted(first, ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title="No token comes while requests run")
     return None
 
@@ -100,22 +113,25 @@ def _alone(lines: Sequence[LogLine]) -> tuple[Sighting, Judgement] | None:
     return _sighted(waits[0], ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title=title)
 
 
-def _dumped(events: Sequence[Event], quotes: Quotes) -> tuple[Sighting, Judgement] | None:
-    """The stack that somebody took of a process which nobody saw at work afterwards."""
-    dumps = [(event, frames) for event in events if event.kind is EventKind.STACK and _taken(event) and (frames := telling(event))]
+def _dumped(events: Sequence[Event], findings: Sequence[Finding], quotes: Quotes) -> tuple[Sighting, Judgement] | None:
+    """The stack that somebody took of a process, or a timer that nobody had stopped, where nobody saw it at work afterwards."""
+    timed = [proof.span for f in findings if f.category is Category.HANG_OR_WATCHDOG for proof in f.evidence]
+    dumps = [
+        (event, frames)
+        for event in events
+        if event.kind is EventKind.STACK
+        and (event.fields.get("tool") == "py-spy" or any(span.overlaps(event.span) for span in timed))
+        and (frames := telling(event))
+    ]
     if not dumps or (later := aftermath(quotes, dumps[-1][0].span)).working or later.ended:
         return None
     event, frames = dumps[0]
     line = next(iter(quotes.lines(event.span, 1)), None)
     if line is None:
         return None
-    title = "Somebody took stacks of a process, and nothing shows that it moved on"
-    return _sighted(line, frames, event), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title=title)
-
-
-def _taken(event: Event) -> bool:
-    """True for a stack that somebody took of a living process from outside, or that a timer took which nobody had stopped."""
-    return event.fields.get("tool") == "py-spy" or str(event.fields.get("reason", "")).startswith("Timeout (")
+    taken = event.fields.get("tool") == "py-spy"
+    title = "Somebody took stacks of a process, and nothing shows that it moved on" if taken else ""
+    return _sighted(line, frames, event), hung(Confidence.HYPOTHESIS, event.span, findings, title)
 
 
 def _sighted(line: LogLine, frames: tuple[Frame, ...], event: Event | None = None) -> Sighting:

@@ -13,9 +13,6 @@ from forensics.model.stack import Frame
 from forensics.verdict.hang import Hang
 from forensics.verdict.sighting import Sighting
 
-#: the rule by which an engine that waits at the end of its log is taken for one that hangs
-STALL = "stall-at-the-end"
-
 
 def of_hang(hang: Hang) -> Sighting:
     """The failure of a hang that no rank has reported: what the dumps show that was entered and never left."""
@@ -39,28 +36,6 @@ def of_hang(hang: Hang) -> Sighting:
         events=list(hang.events),
         frames=_waiting_frames(hang.events),
         spans=[e.span for e in hang.events],
-    )
-
-
-def of_stall(events: Sequence[Event], span: Span) -> Sighting | None:
-    """The failure of an engine that waits for its workers where the log ends. span: where it says so."""
-    told = next((e for e in reversed(events) if e.fields.get("what") == "shm_broadcast" and e.span.overlaps(span)), None)
-    if told is None:
-        return None
-    return Sighting(
-        kind="message",
-        type=None,
-        message=told.message,
-        root_type=None,
-        root_message=told.message,
-        rank=told.rank,
-        time=told.time,
-        span=told.span,
-        weight=2,
-        events=[told],
-        stream=told.stream,
-        spans=[told.span],
-        rule=STALL,
     )
 
 

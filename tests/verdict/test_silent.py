@@ -44,6 +44,18 @@ def test_a_server_that_moves_idles_or_ended_does_not_hang(told: Told, end: str) 
     assert told(START + _reports(3, rate="41.2") + end).status is Status.HEALTHY
 
 
+PROBE = '(APIServer pid=7) INFO:     10.0.0.9:51234 - "GET /{} HTTP/1.1" 200 OK\n'
+
+
+@pytest.mark.parametrize("path", ["health", "metrics", "v1/models"])
+def test_a_server_answers_probes_without_its_engine(told: Told, path: str) -> None:
+    probed = "".join(f"{report}\n{PROBE.format(path)}" for report in _reports(5).splitlines())
+    assert told(START + _reports(3, rate="41.2") + probed).status is Status.HUNG
+    served = PROBE.replace("GET /{}", "POST /v1/completions")
+    assert told(START + _reports(3, rate="41.2") + probed + served).status is Status.HEALTHY
+    assert told(START + PROBE.format(path) * 20).status is Status.HEALTHY
+
+
 def test_workers_that_do_not_answer_while_requests_run(told: Told) -> None:
     waits = "".join(map(WAIT.format, range(3)))
     incident = told(START + _reports(1) + waits)
@@ -53,6 +65,13 @@ def test_workers_that_do_not_answer_while_requests_run(told: Told) -> None:
     for above in ("", _reports(1, running=0)):
         assert told(START + above + waits).status is Status.HEALTHY
     assert told(START + _reports(1) + WAIT.format(1)).status is Status.HEALTHY
+    # right below its work two minutes are enough for a guess; with another line between them the job may do something else
+    worked = START + _reports(1, rate="41.2")
+    guessed = told(worked + waits[: len(waits) * 2 // 3])
+    assert (guessed.status, guessed.verdict.confidence) == (Status.HUNG, Confidence.HYPOTHESIS)
+    assert guessed.verdict.signature == incident.verdict.signature == "vllm.no-broadcast-block"
+    between = "(EngineCore_DP0 pid=88) INFO 03-02 10:10:40 [w.py:3] Compiling 3 graphs for other sizes\n"
+    assert told(worked + between + waits[: len(waits) * 2 // 3]).status is Status.HEALTHY
 
 
 DUMP = """\
@@ -97,6 +116,7 @@ def test_a_timer_that_nobody_stopped(told: Told) -> None:
     steps = "".join(f"step {n} loss: 2.{n}\n" for n in range(10, 14))
     incident = told(steps + TIMER)
     assert (incident.status, incident.verdict.confidence) == (Status.HUNG, Confidence.HYPOTHESIS)
+    assert incident.verdict.signature == "python.faulthandler-timeout"
     assert told(steps + TIMER + steps.replace("step 1", "step 2")).status is Status.HEALTHY
     assert told(steps + TIMER.partition("\n")[2]).status is Status.HEALTHY  # who asked for it, and why, is not told
 
