@@ -143,6 +143,9 @@ def open_all(
 def open_one(name: str, options: ReadOptions, skipped: list[Skipped], is_file: bool = False) -> Iterator[Opened]:
     """One path or "-": the file itself, or the members of the archive that it is."""
     if name == "-":
+        if sys.stdin is None:  # whoever started this process has closed it
+            skipped.append(Skipped(name, "standard input is closed"))
+            return
         raw: Any = sys.stdin.buffer
         raw = getattr(raw, "raw", raw)
         _widen(raw)

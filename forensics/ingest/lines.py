@@ -30,8 +30,8 @@ _SAMPLE = 400
 _BLOCK, _ASKED = " " * 4, 60
 #: a worker that has no rank in its name yet says which one it is
 _IS_RANK = Pattern(r"\bworld_size=\d{1,6} rank=(\d{1,6}) local_rank=")
-#: Ray Train's controller names the ranks of the processes that it started (ray 2.60)
-_HAS_RANK = Pattern(r"\(ip=[\w.:]{2,60}, pid=(\d{1,10})\) world_rank=(\d{1,6}), local_rank=")
+#: Ray Train's controller names the ranks of the processes that it started (ray 2.60; some versions with their nodes)
+_HAS_RANK = Pattern(r"\((?:node_id=\w{1,80}, )?ip=(?P<ip>[\w.:]{2,60}), pid=(?P<pid>\d{1,10})\) world_rank=(?P<rank>\d{1,6}), local_rank=")
 
 
 class LineMaker:
@@ -171,7 +171,7 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
     for line in lines:
         rank, time = line.rank, line.time
         if rank is None and by_pid and "pid=" in line.stream:
-            rank = by_pid.get(line.stream.rsplit("pid=", 1)[1])
+            rank = _named(line.stream, by_pid)
         if rank is not None:
             final = known.get(id(rank))
             if final is None:
@@ -196,24 +196,33 @@ def _settled_alone(lines: list[LogLine]) -> list[LogLine]:
     if rank is not None:
         final = global_numbers(lines).get(rank, rank) if rank.number is None else rank
     else:
-        final = _told(lines).get(line.stream.rsplit("pid=", 1)[-1])
+        final = _named(line.stream, _told(lines))
     return lines if final is rank else [LogLine(*line[:5], final, *line[6:])]
+
+
+def _named(stream: str, ranks: dict[str, Rank | None]) -> Rank | None:
+    """The rank of the process that writes a stream, "10.0.0.2/Worker pid=71": by its host, too, where the stream names one."""
+    pid = stream.rsplit("pid=", 1)[-1]
+    host, slash, _ = stream.partition("/")
+    return (ranks.get(f"{host}/{pid}") if slash else None) or ranks.get(pid)
 
 
 def _told(lines: list[LogLine]) -> dict[str, Rank | None]:
     """pid -> rank, from what processes say of themselves, "(Worker pid=71) … world_size=8 rank=3 local_rank=3", or of those that they
-    started, "(ip=10.0.0.2, pid=71) world_rank=3, local_rank=3"; None where several hosts have a process of that number."""
+    started, "(ip=10.0.0.2, pid=71) world_rank=3, local_rank=3"; None where several hosts have a process of that number. Those that were
+    started stand there as host/pid, too."""
     found: dict[str, Rank | None] = {}
     for line in lines:
         if line.rank is not None or " local_rank=" not in line.text:
             continue
         if (of_another := _HAS_RANK.search(line.text[:400])) is not None:
-            pid, number = of_another[1], int(of_another[2])
+            pid, number = of_another["pid"], int(of_another["rank"])
         elif "pid=" in line.stream and (said := _IS_RANK.search(line.text[:400])) is not None:
             pid, number = line.stream.rsplit("pid=", 1)[1], int(said[1])
         else:
             continue
         if pid.isdigit():
             rank = Rank(f"rank {number}", number, (), None, int(pid))
-            found[pid] = rank if found.get(pid, rank) == rank else None
+            for key in (pid, f"{of_another['ip']}/{pid}") if of_another is not None else (pid,):
+                found[key] = rank if found.get(key, rank) == rank else None
     return found

@@ -228,12 +228,13 @@ def _is_type(pattern: str, name: str, trusted: bool) -> bool:
 
 
 class _Taken:
-    """The lines of events that already matched, by source and writer."""
+    """The lines of events that already matched, by source and writer (None: of all writers of the source)."""
 
     def __init__(self, events: Iterable[Subject]) -> None:
-        self._spans: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        self._spans: dict[tuple[int, str | None], list[tuple[int, int]]] = {}
         for event in events:
-            self._spans.setdefault((event.span.source, event.stream), []).append((event.span.first_line, event.span.last_line))
+            for writer in (event.stream, None):
+                self._spans.setdefault((event.span.source, writer), []).append((event.span.first_line, event.span.last_line))
         for key, spans in self._spans.items():
             merged: list[tuple[int, int]] = []
             for first, last in sorted(spans):
@@ -246,11 +247,11 @@ class _Taken:
     def covers(self, line: Subject) -> bool:
         """True where a line lies in one of the events (of its own writer, where both are known)."""
         number = line.span.first_line
-        for (source, stream), spans in self._spans.items():
-            if source == line.span.source and (not stream or not line.stream or stream == line.stream):
-                index = bisect_right(spans, (number, 1 << 62)) - 1
-                if index >= 0 and spans[index][1] >= number:
-                    return True
+        for writer in (line.stream, "") if line.stream else (None,):
+            spans = self._spans.get((line.span.source, writer), ())
+            index = bisect_right(spans, (number, 1 << 62)) - 1
+            if index >= 0 and spans[index][1] >= number:
+                return True
         return False
 
 

@@ -31,6 +31,8 @@ _DYING = 400
 _UNWINDING = 12
 _HEAP = Pattern(r"^(?:free\(\)|munmap_chunk\(\)|realloc\(\)): |^double free or corruption|^corrupted (?:size|double-linked)")
 _NOT_MADE = Pattern(r"(?:[Ff]ail(?:ed|ure)? to|[Uu]nable to|[Cc]annot|[Cc]ould not|[Ee]rror) (?:load|creat|init|alloc|open|build|start)")
+#: how a process ends by no doing of another one's: whoever reports it, no error of its peers explains it
+_OWN_DEATH = Pattern(r"^SIG(?:KILL|SEGV|BUS|FPE|ILL)$")
 _CONNECTION = Pattern(r"^(?:ConnectionError|Connection(?:Reset|Aborted|Refused)Error)$")
 
 
@@ -188,7 +190,8 @@ def mark(seen: Sighting, cascades: Sequence[Finding]) -> None:
             seen.role, seen.role_why, seen.rule = row.role, row.why, row.id
             seen.conditional, seen.inner, seen.outside = row.conditional, inner, row.absent or not row.conditional
             return
-    for finding in () if own_connection(seen) else cascades:
+    own_death = seen.kind == "exit" and _OWN_DEATH.search(seen.type or "") is not None
+    for finding in () if own_death or own_connection(seen) else cascades:
         if _about(finding, seen) and not _wraps_a_cause(seen):
             seen.role, seen.role_why, seen.rule = CausalRole.CASCADE, finding.title, finding.id
             seen.conditional = seen.outside = True

@@ -248,3 +248,9 @@ def test_a_log_that_became_shorter_while_it_was_read_is_said(tmp_path: Path, pro
     monkeypatch.setattr(files, "take_one", emptied)
     (skipped,) = read([str(log)], [], options).skipped
     assert "became shorter" in skipped.why and skipped.bytes is not None and 0 < skipped.bytes < size
+
+
+def test_standard_input_that_was_closed_before_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(ForensicsError, match="closed"):
+        read(["-"], [])

@@ -9,8 +9,11 @@ import pytest
 from forensics.ingest import read
 from forensics.match import anchors, match
 from forensics.match.conditions import Context, holds
+from forensics.match.engine import _Taken
+from forensics.match.subject import Subject
 from forensics.match.trial import facts_from, from_entry, intake_of
 from forensics.match.versions import satisfies
+from forensics.model.source import Span
 from forensics.model.verdict import Finding
 from forensics.parse import anchors as parse_anchors
 from forensics.parse import parse
@@ -49,6 +52,16 @@ def test_an_event_and_its_own_lines_count_once() -> None:
     assert one.events
     assert one.evidence[0].quote == "ValueError: the flux capacitor is full"
     assert one.evidence[0].span.first_line == 4
+
+
+@pytest.mark.parametrize(("writer", "line", "covered"), [("TP0", "TP0", True), ("TP0", "TP1", False), ("TP0", "", True), ("", "TP1", True)])
+def test_a_line_lies_in_an_event_of_its_own_writer_or_of_an_unknown_one(writer: str, line: str, covered: bool) -> None:
+    def subject(stream: str, first: int, last: int) -> Subject:
+        return Subject("ValueError: full", "message", Span(0, first, last), stream=stream)
+
+    taken = _Taken([subject("other", 40, 44), subject(writer, 3, 9)])
+    assert taken.covers(subject(line, 5, 5)) is covered
+    assert not taken.covers(subject(line, 12, 12))
 
 
 def test_a_line_that_stands_above_a_traceback_too_is_quoted_once() -> None:

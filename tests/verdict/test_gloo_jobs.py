@@ -119,6 +119,17 @@ def test_words_of_libraries(told: Told, frames: str, error: str, category: Categ
     assert told(f"Traceback (most recent call last):\n{frames}{error}\n").verdict.category is category
 
 
+def test_a_kill_that_only_the_agents_first_line_tells_comes_before_broken_connections(told: Told) -> None:
+    broken = "[/src/gloo/gloo/transport/tcp/pair.cc:537] Connection closed by peer [10.0.0.7]:4411"
+    line = "E1129 20:16:49.666000 2669 torch/distributed/elastic/multiprocessing/api.py:986] failed (exitcode: {}) local_rank: 2 (pid: 2750) of binary: /opt/venv/bin/python\n"
+    for code, category in ((-9, Category.KILLED_EXTERNALLY), (-11, Category.SEGFAULT)):
+        incident = told(WORK + raised(0, broken) + raised(1, broken) + line.format(code))
+        assert incident.verdict.category is category
+        assert incident.primary is not None and incident.primary.rank is not None and ("local", 2) in incident.primary.rank.axes
+    asked = told(WORK + raised(0, "the table has no row 7", "look_up(7)") + line.format(-9))
+    assert asked.verdict.category is Category.USER_CODE  # what a rank raised itself is nearer
+
+
 DUMP = "Timeout (0:00:08)!\nThread 0x00007f443f4b2b80 (most recent call first):\n" + '  File "/job/fit.py", line 53 in wait\n  File "/job/fit.py", line 9 in <module>\n'
 
 

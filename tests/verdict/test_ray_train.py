@@ -55,6 +55,13 @@ def test_processes_of_one_number_on_two_hosts_are_nobody(told: Told) -> None:
     assert incident.verdict.rank is None
 
 
+def test_a_process_is_known_by_its_host_where_its_lines_name_it(told: Told) -> None:
+    started = STARTED.replace("(ip=10.0.0.2, pid=71)", "(node_id=5e0c, ip=10.0.0.3, pid=72)").replace("(ip=10.0.0.2,", "(node_id=77ab, ip=10.0.0.2,")
+    for host, number in (("10.0.0.3", 0), ("10.0.0.2", 1), ("10.0.0.4", None)):
+        incident = told(started + raised(f"(RayTrainWorker pid=72, ip={host}) ", "KeyError: 'labels'"))
+        assert (incident.verdict.rank and incident.verdict.rank.number) == number
+
+
 def test_a_worker_that_was_gone_comes_before_those_that_lost_their_connection_to_it(told: Told) -> None:
     incident = told(STARTED + BROKEN + GONE)
     assert (incident.status, incident.verdict.category) == (Status.UNKNOWN, Category.UNKNOWN)
