@@ -47,6 +47,16 @@ CUDA kernel errors might be asynchronously reported at some other API call, so t
 [rank0]:[E1129 20:25:20.000001 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=71, \
 OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.
 [2026-11-29 20:25:21] Child process 4711 exited with code -9
+[2026-11-29 20:25:22] Received sigquit from a child process. It usually means the child failed.
+node1:71:98 [0] misc/socket.cc:71 NCCL WARN Call to connect returned Connection refused, retrying
+Traceback (most recent call last):
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.12/site-packages/sglang/srt/models/deepseek_v2.py", line 612, in forward
+  File "/opt/venv/lib/python3.12/site-packages/sglang/srt/layers/moe.py", line 71, in apply
+    return self.experts(hidden_states, topk_output)
+    return self.runner(hidden_states)
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.11 GiB
+ValueError: no rows are left
 """
 
 

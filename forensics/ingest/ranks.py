@@ -100,7 +100,11 @@ def _named(
 
 def stream_of(captures: Mapping[str, str], rank: Rank | None) -> str:
     """One string a writer: "place/rank", "place/role pid=7"; "" where the line does not say."""
-    parts = [captures[name] for name in ("place", "node", "ip") if captures.get(name)]
+    get = captures.get
+    place, node, ip = get("place"), get("node"), get("ip")
+    if rank is not None and not (place or node or ip):
+        return rank.label
+    parts = [part for part in (place, node, ip) if part]
     if rank is not None:
         parts.append(rank.label)
     else:

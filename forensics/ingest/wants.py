@@ -92,7 +92,7 @@ def _behind(head: bytes, literals: Sequence[bytes]) -> list[bytes]:
 class Wants:
     """What anchors ask for. kind: of the engine."""
 
-    __slots__ = ("_alone", "_engine", "_heads", "_kind", "_light", "_wanted")
+    __slots__ = ("_alone", "_engine", "_heads", "_kind", "_light", "_meaning", "_wanted")
 
     def __init__(self, anchors: Iterable[Anchor], kind: str = "auto") -> None:
         wanted: dict[bytes, tuple[int, int]] = {}
@@ -110,6 +110,7 @@ class Wants:
         self._heads: Heads | None = None
         self._engine: Engine | None = None
         self._light: tuple[Engine, Meaning] | None = None
+        self._meaning: Meaning | None = None
 
     def __bool__(self) -> bool:
         """Whether anything is asked for."""
@@ -139,9 +140,11 @@ class Wants:
                 self._light = engine(literals, "find"), [((literal, True),) for literal in literals]
                 return self._light
         heads = self.heads
-        meaning = [
-            tuple((literal, literal in head) for literal, _, _ in heads.literals[which]) for which, head in enumerate(heads.heads)
-        ]
+        meaning = self._meaning
+        if meaning is None:
+            meaning = self._meaning = [
+                tuple((literal, literal in head) for literal, _, _ in heads.literals[which]) for which, head in enumerate(heads.heads)
+            ]
         if self._engine is None and self._light is None:
             built = engine(heads.heads, self._kind, size)
             if built.name == "find":
