@@ -205,7 +205,27 @@ def _join_step_ends(seen: list[Sighting]) -> list[Sighting]:
             home = min(ends, key=lambda s: abs(s.span.first_line - sighting.span.first_line))
             home.events += sighting.events
             home.spans += sighting.spans
-    return [s for s in seen if said.get(id(s)) != "step_aborted"]
+    told = _steps_of_jobs(ends)
+    return [s for s in seen if said.get(id(s)) != "step_aborted" and id(s) not in told]
+
+
+def _steps_of_jobs(ends: list[Sighting]) -> set[int]:
+    """Which ends of a step are told again, with a reason, for the whole job: the job's line takes them in."""
+    jobs = {
+        str(s.events[0].fields.get("job")): s
+        for s in ends
+        if s.events[0].fields.get("reason") and str(s.events[0].fields.get("unit", "")).lower() == "job"
+    }
+    told: set[int] = set()
+    for end in ends:
+        fields = end.events[0].fields
+        home = jobs.get(str(fields.get("job", "")).partition(".")[0])
+        if home is None or home is end or fields.get("reason") or not same_process(home, end):
+            continue
+        home.events += end.events
+        home.spans += end.spans
+        told.add(id(end))
+    return told
 
 
 def _join_probes(seen: list[Sighting]) -> list[Sighting]:

@@ -18,8 +18,12 @@ from forensics.verdict.sighting import Sighting
 _ENDS = frozenset(("teardown.caught-term", "teardown.launcher-term", "teardown.interrupt"))
 #: Slurm's word that all of a job is cancelled, not a step of which a task had failed, and not for a reason that it names
 _JOB = pattern_of(r"\*\*\* JOB \d{1,12} ON \S{1,120} CANCELLED AT (?!.{0,60}DUE TO)")
-#: lines of work that show that an error was survived
-_WORKED = 2
+#: Slurm's word that it took the job's node for another one: it asks that of jobs that run
+_PREEMPTED = pattern_of(r"\*\*\* (?:JOB|STEP) \S{1,60} ON \S{1,120} CANCELLED AT .{0,60}DUE TO PREEMPTION")
+#: what ends a thread and not its process
+_IN_A_THREAD = pattern_of(r"Exception in thread \S")
+#: lines of work that show that an error was survived; behind a command that a script did not find one is enough: the next one runs
+_WORKED, _STARTED = 2, 1
 
 
 def release(seen: Sequence[Sighting], quotes: Quotes) -> None:
@@ -42,12 +46,27 @@ def release(seen: Sequence[Sighting], quotes: Quotes) -> None:
     if cancelled and all(printed_inside(s) and s.span.source == first.span.source and s.place < first.place for s in open_):
         _stands_alone(open_, ends, "the program caught and printed it, and lived until the whole job was cancelled")
         return
+    if open_ and any(_PREEMPTED.search(e.message[:400]) for e in ends) and all(_of_a_thread(s, first) for s in open_):
+        _stands_alone(open_, ends, "a thread ended with it, and the job lived until another one took its place")
+        return
     if not before or len(before) < len(open_):
         return
     last = max(before, key=lambda s: s.place)
-    if aftermath(quotes, last.span, last.stream, until=first.span, steady=True).working < _WORKED:
+    enough = _STARTED if all(of_shell(s) for s in before) and _JOB.search(first.message[:400]) else _WORKED
+    if aftermath(quotes, last.span, last.stream, until=first.span, steady=True).working < enough:
         return
     _stands_alone(before, ends, "the job worked on after it")
+
+
+def _of_a_thread(seen: Sighting, end: Sighting) -> bool:
+    """True for an exception above the end that a thread had died of, and for a line about the same."""
+    above = seen.span.source == end.span.source and seen.place < end.place
+    return above and (seen.kind == "message" or (seen.kind == "python" and _IN_A_THREAD.match(seen.heading) is not None))
+
+
+def of_shell(seen: Sighting) -> bool:
+    """True for what a shell says of a command in its script: it goes on with the next one."""
+    return seen.rank is None and seen.events[0].fields.get("program") == "shell"
 
 
 def _stands_alone(before: Sequence[Sighting], ends: Sequence[Sighting], why: str) -> None:

@@ -31,6 +31,7 @@ from forensics.verdict.outcome import (
     worked_before,
 )
 from forensics.verdict.quotes import Quotes
+from forensics.verdict.released import of_shell
 from forensics.verdict.roles import ENGINE_GONE, Cast, dropped
 from forensics.verdict.sighting import Sighting
 
@@ -38,6 +39,8 @@ from forensics.verdict.sighting import Sighting
 _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout", "native", "device_assert"))
 #: lines of a server at work that may be answers to health checks
 _CHECKS = 20
+#: lines of work that may still be written behind the scheduler's word that a job is cancelled
+_FLUSHED = 2
 #: how often a program refuses its arguments until it does so each time that a script starts it
 _EACH_TIME = 3
 #: how a program sets off what it quotes; bars stand around exceptions that are its own, too
@@ -88,11 +91,13 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes, run: Ru
         return Status.HEALTHY
     if _only_dropped(members) and worked_before(quotes, earliest(members, last.span.source)):
         return Status.HEALTHY
-    if live and all(_of_shell(m) for m in live) and any(line.rank is not None for line in quotes.after(last.span)):
+    if live and all(of_shell(m) for m in live) and any(line.rank is not None for line in quotes.after(last.span)):
         return Status.HEALTHY  # a command that a script did not find, before it started the job
     if not live:
         without = all(m.rule.startswith(_DONE_WITHOUT) for m in serious)
         return Status.HEALTHY if without or later.working or later.ended or later.calm else None
+    if _cancelled(primary) and later.working <= _FLUSHED:
+        return None  # a bar that two jobs write into one file, or one that was still on its way, is no work after the end
     if all(m.weight <= 2 and not m.typed for m in live):
         # A program that ends in order after an error has ended because of it, unless it had been at work before.
         ended = later.ended and worked_before(quotes, primary.first.span)
@@ -118,6 +123,11 @@ def _said_afterwards(seen: Sighting, quotes: Quotes) -> bool:
     return bare and finished_before(quotes, seen.span) is not None
 
 
+def _cancelled(primary: Group) -> bool:
+    """True where the scheduler's word that it cancelled the job is all that is left to explain its end."""
+    return any(e.kind is EventKind.LAUNCHER and e.fields.get("what") == "cancelled" for e in primary.first.events)
+
+
 def _passed_on(seen: Sighting, quotes: Quotes) -> bool:
     """True for a line that a program sets off as somebody else's, as one that reads another job's log does."""
     lines = quotes.lines(seen.span, 1)
@@ -127,11 +137,6 @@ def _passed_on(seen: Sighting, quotes: Quotes) -> bool:
 def _unexplained(seen: Sighting) -> bool:
     """True for an end that nothing else explains; a launcher's word of one is a consequence only where something was raised."""
     return seen.role is None or (seen.conditional and seen.role is CausalRole.CASCADE and seen.outside)
-
-
-def _of_shell(seen: Sighting) -> bool:
-    """True for what a shell says of a command in its script: it goes on with the next one."""
-    return seen.rank is None and seen.events[0].fields.get("program") == "shell"
 
 
 def _place(seen: Sighting) -> tuple[str, str | None, str | None, str]:

@@ -36,6 +36,8 @@ from forensics.parse.python.shapes import (
 MESSAGE_LINES, NOISE_LINES = 400, 40
 #: lines that other writers may put between two lines of one message
 MESSAGE_GAP = 200
+#: seconds between two lines of one message that a logger stamped each
+_AT_ONCE = 0.01
 #: so many lines that are missing are a hole, not a line that a terminal had broken into some
 HOLE = 30
 
@@ -302,6 +304,12 @@ class _Walker:
             return
         self.finish()
 
+    def stamped_apart(self) -> bool:
+        """True where the open block's header and its exception line were stamped each on its own, within a moment."""
+        assert self.now is not None
+        times = [i.line.time for i in self.now.items if i.kind in (Kind.HEAD, Kind.FRAME) and i.line.time is not None]
+        return len(times) > 1 and 0 < max(times) - min(times) < 1
+
     def continues(self, item: Item, last: str) -> bool:
         """True where a line below an exception line is still its message."""
         assert self.now is not None
@@ -317,7 +325,9 @@ class _Walker:
             if starts_anew(text):
                 return False
         elif item.line.time is not None and before.line.time is not None and item.line.time != before.line.time:
-            return False  # a logger stamps all lines of a record alike
+            # A logger stamps all lines of a record alike, unless each line was given to it as a record of its own.
+            if item.line.origin != before.line.origin or not self.stamped_apart() or item.line.time - before.line.time > _AT_ONCE:
+                return False
         if not self.blanks:
             return True
         return len(self.blanks) <= 2 and (
