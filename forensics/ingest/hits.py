@@ -55,5 +55,9 @@ def ends_line(sought: Heads, buf: bytearray, base: int, stop: int, hits: list[tu
 
 def following(sought: Heads, buf: bytearray, position: int, which: int) -> bytes:
     """The first bytes behind a literal of which the head ends at `position`; behind the head where no literal goes on there."""
-    end = position + next((len(rest) for rest in sought.rests[which] if buf.startswith(rest, position)), 0)
+    end = position
+    for rest in sought.rests[which]:
+        if buf.startswith(rest, position):
+            end += len(rest)
+            break
     return bytes(buf[end : end + _FOLLOWING])
