@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _FORMAT = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print it.")
 _MAX_NAMES = 200_000
+#: files that could not be read and are named
+_MOST_DAMAGED = 20
 #: the keys that a kernel's types always have, in the report's order
 _TYPES = ("a", "b", "out", "acc", "q", "kv")
 
@@ -317,14 +319,20 @@ def binary(path: tuple[str, ...], on: str | None, form: str) -> int:
     from forensics.knowledge.binaries import scan
 
     device = _one_gpu(on) if on else None
-    found = scan(path)
+    damaged: list[str] = []
+    found = scan(path, damaged)
+    if damaged:
+        from forensics.visible import visible
+
+        for name in damaged[:_MOST_DAMAGED]:
+            click.echo(visible(f"not read: {name} is cut off or damaged"), err=True)
     if form == "json":
         _print_json([_binary_facts(one, device) for one in found])
     elif not found:
-        emit_text("no GPU code found")
+        emit_text("no GPU code found in what could be read" if damaged else "no GPU code found")
     else:
         emit_text("\n".join(line for one in found for line in _binary_lines(one, device)))
-    return 0
+    return 1 if damaged else 0
 
 
 def _binary_facts(one: BinaryCode, device: Gpu | None) -> dict[str, Any]:

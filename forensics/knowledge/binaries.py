@@ -74,14 +74,23 @@ class BinaryCode:
         return tuple(code.target for code in self.code if can_run(code.target, sm))
 
 
-def scan(paths: Iterable[str]) -> list[BinaryCode]:
-    """Device code of files, wheels and folders; files without any are left out. Raises ForensicsError where a path cannot be read."""
+def scan(paths: Iterable[str], damaged: list[str] | None = None) -> list[BinaryCode]:
+    """Device code of files, wheels and folders; files without any are left out. damaged: gets the names of those that are cut off or
+    broken, so that nothing can be said of them. Raises ForensicsError where a path cannot be read."""
     found = []
     for path in paths:
         for name, file in _files(path):
-            if code := _of_file(file, name):
-                found.append(BinaryCode(name, code))
+            try:
+                if code := _of_file(file, name):
+                    found.append(BinaryCode(name, code))
+            except _Damaged:
+                if damaged is not None:
+                    damaged.append(name)
     return found
+
+
+class _Damaged(Exception):
+    """An ELF file whose parts are not where it says."""
 
 
 def _files(path: str) -> Iterator[tuple[str, str]]:
@@ -104,7 +113,7 @@ def _files(path: str) -> Iterator[tuple[str, str]]:
             where=path,
             help="name a library, a cubin, a wheel or a folder",
         )
-    elif zipfile.is_zipfile(path):
+    elif zipfile.is_zipfile(path) or path.endswith(".whl"):
         yield from _members(path)
     else:
         yield path, path
@@ -171,8 +180,8 @@ def _of_elf(file: IO[bytes], name: str) -> list[tuple[str, str]]:
             elif section.name == ".hip_fatbin":
                 found += _bundles(file, section["sh_offset"], section["sh_size"])
         return found
-    except (ELFError, struct.error, ValueError, KeyError, OverflowError):
-        return []  # a damaged or foreign file holds nothing we can name
+    except (ELFError, struct.error, ValueError, KeyError, OverflowError) as error:
+        raise _Damaged(name) from error
 
 
 def _of_cubin(elf: ELFFile, name: str) -> str:

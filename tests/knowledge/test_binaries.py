@@ -6,6 +6,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -63,6 +64,17 @@ def test_damaged_files_hold_nothing(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "broken.cubin"
     file.write_bytes(content)
     assert targets(file) == []
+
+
+def test_what_is_cut_off_is_named_and_not_said_to_hold_nothing(tmp_path: Path) -> None:
+    whole = Path(sys.executable).read_bytes()
+    for name, content in (("whole.so", whole), ("cut.so", whole[: len(whole) // 2]), ("text.so", b"no library")):
+        (tmp_path / name).write_bytes(content)
+    damaged: list[str] = []
+    assert scan([str(tmp_path)], damaged) == [] and [Path(name).name for name in damaged] == ["cut.so"]
+    (tmp_path / "half.whl").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(ForensicsError, match="cannot read"):
+        scan([str(tmp_path / "half.whl")])
 
 
 def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
