@@ -89,6 +89,12 @@ _TABLE = Table(
             after=4,
         ),
         Row(
+            "+ exit ",  # bash -x
+            _X,
+            r"^\s*(?P<message>\+{1,9} exit (?P<code>[1-9]\d{0,2}))\s*$",
+            fill=exit_of("shell"),
+        ),
+        Row(
             "command terminated with exit code",
             _X,
             r"(?P<message>command terminated with exit code (?P<code>\d+))",

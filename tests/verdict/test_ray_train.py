@@ -62,6 +62,16 @@ def test_a_process_is_known_by_its_host_where_its_lines_name_it(told: Told) -> N
         assert (incident.verdict.rank and incident.verdict.rank.number) == number
 
 
+def test_a_group_that_was_started_again_is_another_run(told: Told) -> None:
+    again = STARTED.replace("pid=71", "pid=81").replace("pid=72", "pid=82")
+    failed = STARTED + raised(SECOND, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    incident = told(failed + again + raised("(RayTrainWorker pid=81) ", "KeyError: 'labels'"))
+    assert (incident.verdict.category, incident.verdict.rank and incident.verdict.rank.number) == (Category.USER_CODE, 0)
+    assert [other.category for other in incident.others] == [Category.OOM_GPU]
+    went_on = told(failed + again + "".join(f"(RayTrainWorker pid=81) step {n} loss 2.{n}\n" for n in range(4)))
+    assert (went_on.status, went_on.verdict.category) == (Status.DEGRADED, Category.OOM_GPU)
+
+
 def test_a_worker_that_was_gone_comes_before_those_that_lost_their_connection_to_it(told: Told) -> None:
     incident = told(STARTED + BROKEN + GONE)
     assert (incident.status, incident.verdict.category) == (Status.UNKNOWN, Category.UNKNOWN)

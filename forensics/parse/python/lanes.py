@@ -227,6 +227,9 @@ def _is_bold(line: LogLine) -> bool:
 _LINKED = pattern_of(r"\[(?P<file>[/~<][^\]\n]{1,500})\]\(https?://[^)\s]{0,300}\)(?P<rest> in [<\w].{0,3000})$")
 _ANNOUNCES = pattern_of(r"(?:[Ee]xception|[Ee]rror|[Cc]rash|[Ff]ail)\w{0,10}\b.{0,80}:\s*$")
 
+#: a rank in the prefix (`prefix_of`) of a program's own logger: "# [rank3] ERROR", "# | rank=3 | ERROR |"
+_OWN_RANK = pattern_of(r"\[[Rr]ank[ =:]{0,2}[\d#/]{1,13}\](?!:)|\b[Rr]ank[ =]\d{1,6} \|")
+
 
 def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:
     """The log line right above a header, where it announces an error and no other writer is named."""
@@ -235,8 +238,11 @@ def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:
     above, line = items[at - 1][1], items[at][1].line
     if not items[at][0] and items[at - 1][0] and _ANNOUNCES.search(above.line.text[-200:]):
         return above  # a record of several lines: the prefix stands before the first
-    severe = above.line.level in SEVERE
-    return above if severe and above.line.stream in ("", line.stream) else None
+    if above.line.level not in SEVERE:
+        return None
+    # a launcher puts a rank before every line, a program's logger before the first one of a record
+    own = not items[at][0] and line.rank is None and _OWN_RANK.search(items[at - 1][0][-200:]) is not None
+    return above if own or above.line.stream in ("", line.stream) else None
 
 
 def _is_request(items: Sequence[tuple[str, Item]], at: int) -> bool:
