@@ -315,8 +315,8 @@ class _Walker:
         assert self.now is not None
         text = item.line.text
         before = self.now.items[-1]
-        if self.linked or item.index - before.index > MESSAGE_GAP or _is_hole(before, item):
-            return False
+        if self.linked or item.index - before.index > MESSAGE_GAP or _is_hole(before, item) or text.startswith("```"):
+            return False  # the last: where a quotation ends or begins (Markdown)
         if len(self.message) == 1 and is_whole(self.name, self.message[0]) and text.strip() not in QUOTE_LINES:
             return False
         if self.lane.bare and item.index != before.index + 1 + len(self.blanks):

@@ -4,6 +4,7 @@
 worker died: Traceback (most recent call last): File "a.py", line 3, in f g() ValueError: bad
 RuntimeError: rank 3 failed with 'Traceback (most recent call last):#012  File "a.py", line 3, in f#012ValueError: bad'
 [rank3]: Traceback (most recent call last): | [rank3]:   File "a.py", line 3, in f | [rank3]: ValueError: bad
+File "a.py", line 3, in f g() File "b.py", line 9, in g raise ValueError("bad")              (its head torn off, its end in the next line)
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 
 from forensics.ingest.pattern import Pattern
-from forensics.parse.python.shapes import HEADER
+from forensics.parse.python.shapes import HEADER, looks_raised
 
 #: characters of a line that are expanded
 LIMIT = 200_000
@@ -49,7 +50,7 @@ def expanded(text: str) -> list[str] | None:
         return None
     if after["break"].strip():
         return _unescaped(text, at)
-    return _spread(text, at)
+    return _spread(text)
 
 
 def _parted(text: str, at: int, joint: str) -> list[str]:
@@ -92,7 +93,16 @@ def _unescaped(text: str, at: int) -> list[str]:
     return [heading, *lines] if heading else lines
 
 
-def _spread(text: str, at: int) -> list[str]:
+def unfolded(text: str) -> list[str] | None:
+    """The lines of several frames that stand in one line without a header, or with one and without their exception, which then is
+    in the next line. None where the line holds no two frames, or all of a traceback (`expanded`)."""
+    lines = _spread(f" {text[:LIMIT]}")
+    frames = sum(line.startswith('  File "') for line in lines)
+    whole = HEADER in text and (any(map(looks_raised, lines)) or _ESCAPED_BREAK.search(text) is not None)
+    return lines if frames > 1 and not whole else None
+
+
+def _spread(text: str) -> list[str]:
     """A traceback whose line breaks became spaces."""
     body = _FLAT_LINK.sub(r"\n\n\1\n\n", text)
     body = body.replace(HEADER + ": ", HEADER + ":\n ").replace(HEADER + " File", HEADER + ":\n File")

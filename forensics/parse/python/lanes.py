@@ -146,7 +146,7 @@ def _stop(lines: Sequence[LogLine], first: int, end: int) -> int:
 def lanes_of(lines: Sequence[LogLine], first: int, end: int) -> list[Lane]:
     """The lanes of one region, in the order of their first lines."""
     part = _unwrapped(lines[first:end])
-    items = [_item(line, first + n) for n, line in enumerate(part)]
+    items = [entry for n, line in enumerate(part) for entry in _items(line, first + n, part[n + 1 : n + 2])]
     if _newest_first(items):
         above = max(0, first - REVERSED_AFTER)  # where messages stand in such a log
         early = [_item(lines[at], at) for at in range(above, first) if lines[at].source == lines[first].source]
@@ -200,6 +200,22 @@ def _shape(lines: Sequence[LogLine]) -> tuple[int, int]:
     return kinds.count(Kind.FRAME), kinds.count(Kind.TEXT)
 
 
+def _items(line: LogLine, at: int, below: Sequence[LogLine]) -> list[tuple[str, Item]]:
+    """The line's item, or one for each frame and source line where a paste had folded several of them into one line. below: the
+    line that its exception may stand in: what is behind a folded header is in the same lane."""
+    prefix, item = _item(line, at)
+    text = item.line.text
+    if item.kind in (Kind.FRAME, Kind.TEXT) and text.find('File "', text.find('File "') + 6) > 0 and "\n" not in text:
+        from forensics.parse.python.expand import unfolded
+
+        texts = unfolded(text)
+        if texts:
+            body = prefix_of(below[0]) if below and HEADER in text else prefix
+            parts = [Item(at, item.line._replace(text=part), kind_of(part), item.repeated) for part in texts]
+            return [(body if n and prefix.startswith(body) else prefix, part) for n, part in enumerate(parts)]
+    return [(prefix, item)]
+
+
 def _item(line: LogLine, at: int) -> tuple[str, Item]:
     """(prefix, item) of a line; what Ray says about its repetition is taken off."""
     prefix, repeated = prefix_of(line), 1
@@ -212,6 +228,8 @@ def _item(line: LogLine, at: int) -> tuple[str, Item]:
         line = line._replace(text=line.text[:-2].removeprefix("**"))
     if line.text.startswith("[") and "](http" in line.text and (linked := _LINKED.match(line.text[:LOOK])) is not None:
         line = line._replace(text=f"{linked['file']}{linked['rest']}")
+    if line.text.startswith('> File "'):  # loguru marks the frame that caught the exception
+        line = line._replace(text=f"  {line.text[2:]}")
     if 'File \\"' in line.text:  # a logger that quotes its message (Triton Inference Server) escapes what stands in it
         line = line._replace(text=line.text.replace('\\"', '"'))
     return prefix, Item(at, line, kind_of(line.text), repeated)
