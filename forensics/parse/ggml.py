@@ -18,12 +18,14 @@ ggml calls abort() after either; the lines of one failure may come in another or
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.record import replace
+from forensics.model.source import LogLine
 from forensics.model.stack import Frame
 from forensics.parse.frames import gdb_frame, glibc_frame
 from forensics.parse.reading import Lazy, following, hits, located, make, preceding, stack_of
@@ -38,6 +40,8 @@ _PRINTED = "(ggml_print_backtrace+"
 #: what a shell says of a program that aborted; nothing more stands there where no debugger is at hand and symbols are stripped
 _SHELL = "Aborted"
 _BARE_REACH = 14
+#: where ggml's and llama.cpp's sources lie: such a place at the head of a line is an abort's, whoever tells of the end, or nobody
+_SOURCES = ("/ggml/src/", "/src/llama-")
 _OWN_FILE = Lazy(r"(?:ggml|llama|whisper|clip|mtmd)[^/]{0,60}$|/ggml[\w.-]{0,20}/")
 
 _COMPILER = Lazy(r"(?:(?:fatal )?error|warning|note): |(?:In|At) \w|undefined reference|\d{1,5}:")
@@ -116,6 +120,7 @@ ANCHORS: tuple[Anchor, ...] = (
     Anchor(b" in ggml_abort", 60, 60, "ggml"),
     Anchor(b"ggml_abort (file=", 14, 90, "ggml"),
     Anchor(_SHELL.encode(), 14, 0, "ggml"),
+    *(Anchor(text.encode(), 0, 90, "ggml") for text in _SOURCES),
     *_MESSAGES.anchors(),
 )
 
@@ -239,14 +244,34 @@ def _aborts(intake: Intake) -> list[Event]:
                 if at in begun:
                     break
                 begun.add(at)
-                kind = "SIGABRT" if found["message"].endswith(" error") else "GGML_ABORT"
-                said = found["message"]
-                if said == "fatal error":  # which check it was, only its place tells
-                    said = f"{found['file'].rsplit('/', 1)[-1]}:{found['line']}: {said}"
-                place = {"file": found["file"], "line": int(found["line"])}
-                events.append(_native(intake, at, line, kind, said, place))
+                events.append(_abort(intake, at, line, found))
                 break
+    return events or _untold(intake)
+
+
+def _untold(intake: Intake) -> list[Event]:
+    """Aborts without backtrace and without anybody who tells of them, as a container's log holds them: the place stands at the head of
+    a line, as only compilers print places, too."""
+    events = []
+    for index in hits(intake, *_SOURCES):
+        line = intake.lines[index]
+        found = _ABORT.match(line.text)
+        if not found or found["message"][0].isspace() or not _OWN_FILE.search(found["file"]) or _COMPILER.match(found["message"]):
+            continue
+        if _STATUS.match(line.text) and hits(intake, _DEVICE):
+            continue  # the report of the failed call stands beside it
+        events.append(_abort(intake, index, line, found))
     return events
+
+
+def _abort(intake: Intake, at: int, line: LogLine, found: re.Match[str]) -> Event:
+    """The event of an abort's own line."""
+    said = found["message"]
+    # a log that ends within the word is of an assertion, too
+    kind = _ASSERT if said.startswith("GGML_A") else "SIGABRT" if said.endswith(" error") else "GGML_ABORT"
+    if said == "fatal error":  # which check it was, only its place tells
+        said = f"{found['file'].rsplit('/', 1)[-1]}:{found['line']}: {said}"
+    return _native(intake, at, line, kind, said, {"file": found["file"], "line": int(found["line"])})
 
 
 #: the line of the source that gdb shows below it
