@@ -92,6 +92,9 @@ _OTHERS = ("srun: ", "slurmstepd: ", "mpirun ", "prterun ")
 #: torch/distributed/elastic/multiprocessing/errors/error_handler.py: {"message": {"message": "…", "extraInfo": {…}}}
 _ERROR_FILE = Pattern(r'^\{\s*"message": \{\s*"message": "(?P<message>(?:[^"\\]|\\.){1,4000})",\s*"(?:extraInfo|errorCode)"')
 
+#: a record's head that the log ends in: "ERROR 11-29 18:54:30 [v1/exec"
+_HEAD_ONLY = Pattern(r"^(?:ERROR|CRITICAL|FATAL) (?:\d{4}-)?\d\d-\d\d(?: \d[\d:.,]{0,14}(?: \[[^\]\n]{0,120})?)?$")
+
 #: how a line ends that goes on in the next one
 _UNFINISHED = (":", ",", ";", "(", "[", "{", "\\", " -", "...", "…")
 
@@ -136,7 +139,7 @@ def messages_of(
         if (line.source, line.number) in claimed or not text.strip("{}[](), \t") or text.startswith(_OTHERS):
             continue
         found = _read(text[:6000], severe)
-        if found is None:
+        if found is None or _HEAD_ONLY.match(text[:200]):
             continue
         name, message, heading = found
         goes_on = (not line.joined or name) and not is_whole(name or "", message)
