@@ -309,6 +309,12 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
     return last.level == "ERROR" and last.rank is line.rank is None and (line is behind or line.dialect == logger)
 
 
+def is_one_requests(seen: Sighting) -> bool:
+    """True for an exception that a front end logs while it answers one request with an error: the service itself goes on, also where the
+    log ends there."""
+    return seen.kind == "python" and not _outlasts(seen) and said_in("for_a_request").search(seen.heading[:500]) is not None
+
+
 def _outlasts(seen: Sighting) -> bool:
     """True for what stays broken after the exception that tells it."""
     return said_in("lasts").search(" ".join(seen.texts)[:4_000]) is not None

@@ -46,6 +46,40 @@ def test_a_request_that_the_server_failed_is_one(told: Told) -> None:
     assert told(REFUSED.format(status="500 Internal Server Error")).status is Status.DEGRADED
 
 
+LOGGED = (
+    SERVER
+    + "INFO:     Application startup complete.\n"
+    + CHAT.format(status="200 OK")
+    + SERVER
+    + "ERROR 11-29 20:15:04 [serving_chat.py:256] {heading}\n"
+    + SERVER
+    + "ERROR 11-29 20:15:04 [serving_chat.py:256] Traceback (most recent call last):\n"
+    + SERVER
+    + "ERROR 11-29 20:15:04 [serving_chat.py:256] "
+    + FRAME
+    + 'vllm/entrypoints/openai/serving_chat.py", line 234, in create_chat_completion\n'
+    + SERVER
+    + "ERROR 11-29 20:15:04 [serving_chat.py:256]     prompt = await self._prepare(request)\n"
+    + SERVER
+    + "ERROR 11-29 20:15:04 [serving_chat.py:256] {raised}\n"
+)
+PREPARING = "Error in preprocessing prompt inputs"
+
+
+@pytest.mark.parametrize(
+    ("heading", "raised", "status"),
+    [
+        (PREPARING, "ValueError: this tokenizer has no chat template", Status.DEGRADED),
+        (PREPARING, "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.", Status.CRASHED),
+        ("AsyncLLM output_handler failed.", "ValueError: this tokenizer has no chat template", Status.CRASHED),
+    ],
+    ids=["one request's", "the engine's", "the whole service's"],
+)
+def test_what_fails_one_request_leaves_the_service_standing(told: Told, heading: str, raised: str, status: Status) -> None:
+    """The log ends with the traceback: nothing behind it shows that the server lives."""
+    assert told(LOGGED.format(heading=heading, raised=raised)).status is status
+
+
 def test_a_front_end_in_rust_at_work_shows_by_its_answers(told: Told) -> None:
     sent = "2026-11-29T20:15:{:02d}.100000Z  INFO http-request: dynamo_llm::http::service::service_v2: http response sent status={} latency_ms=812\n"
     error = "2026-11-29T20:15:05.100000Z ERROR dynamo_llm::discovery::watcher: error removing model error=no card for w/7f\n"
