@@ -310,8 +310,8 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
 
 
 def is_one_requests(seen: Sighting) -> bool:
-    """True for an exception that a front end logs while it answers one request with an error: the service itself goes on, also where the
-    log ends there."""
+    """True for an exception that a front end logs while it answers one request with an error: a service that was at work goes on, also
+    where the log ends there."""
     return seen.kind == "python" and not _outlasts(seen) and said_in("for_a_request").search(seen.heading[:500]) is not None
 
 

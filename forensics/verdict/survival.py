@@ -115,7 +115,7 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes, run: Ru
         told = not any(_driver_ended(m) or (m.kind in _FATAL and m.kind != "hardware") for m in live)
         return Status.DEGRADED if told and later.working > _CHECKS else None
     went_on = later.went_on or comes_and_goes(live, quotes) or logged_and_went_on(live, last, later, quotes) or in_step(live, last, quotes)
-    went_on = went_on or all(is_one_requests(m) for m in live)
+    went_on = went_on or all(is_one_requests(m) and worked_before(quotes, m.span) for m in live)
     return Status.DEGRADED if went_on else None
 
 
