@@ -74,7 +74,7 @@ def _advice_for(category: Category, settings: Sequence[str]) -> dict[str, Any]:
 
 def _settings(primary: Failure, facts: Facts, finding: Finding | None, outside: bool) -> list[str]:
     """Which of the advice's variants are this run's."""
-    said = f"{primary.root_type} {primary.root_message} {primary.message}"[:4_000]
+    said = f"{primary.root_type or ''} {primary.root_message} {primary.message}"[:4_000]
     kinds = situations(said, facts, finding)
     name = (primary.type or "").rsplit(".", 1)[-1]
     if name in _STOPPED:
@@ -298,6 +298,22 @@ def perhaps(finding: Finding, proof: Evidence) -> Verdict:
         evidence=(proof,),
         next_steps=finding.next_steps,
         alternatives=(Alternative(finding.category, finding.title, Confidence.HYPOTHESIS),) if finding.category is not None else (),
+    )
+
+
+def left_in_start(what: str, proof: Evidence) -> Verdict:
+    """The log ends in the middle of an engine's start. what: what the engine did there."""
+    advice = _advice()["left_in_start"]
+    return Verdict(
+        Category.UNKNOWN,
+        f"The log ends while the engine {what}",
+        str(advice["explanation"]),
+        Confidence.UNKNOWN,
+        evidence=(proof,),
+        next_steps=tuple(advice["next_steps"]),
+        settled_by=tuple(advice["settled_by"]),
+        must_not_prove=advice["must_not_prove"],
+        alternatives=tuple(Alternative(Category(name), why, Confidence.HYPOTHESIS) for name, why in advice["often"].items()),
     )
 
 

@@ -38,7 +38,7 @@ from forensics.verdict.outcome import is_harmless, moved_until
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
 from forensics.verdict.runs import analyse
-from forensics.verdict.silent import standing_still
+from forensics.verdict.silent import left_in_start, standing_still
 from forensics.verdict.watchdogs import with_quiet_rank
 
 _MOST_FAILURES = 200
@@ -62,6 +62,7 @@ def judge(
     runs = split(events, intake.lines)
     analyses = [analyse(run, intake, facts, _inside(findings, run), quotes, order) for run in runs]
     analyses[-1] = standing_still(analyses[-1], intake, quotes) or analyses[-1]
+    analyses[-1].doubt = analyses[-1].doubt or left_in_start(analyses[-1], intake.lines, quotes)
     if incident is not None and not 1 <= incident <= len(analyses):
         raise UsageError(
             f"there is no incident {incident}",

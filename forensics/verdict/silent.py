@@ -26,7 +26,8 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Span
 from forensics.model.stack import Frame
-from forensics.model.verdict import Category, CausalRole, Confidence, Finding, Status
+from forensics.model.verdict import Category, CausalRole, Confidence, Finding, Status, Verdict
+from forensics.verdict import explain
 from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement
 from forensics.verdict.fold import fold
@@ -38,12 +39,16 @@ from forensics.verdict.watchdogs import telling
 
 #: last lines that are looked at
 _LAST = 400
+#: lines of a start that are asked whether the engine had answered before
+_START = 5_000
 #: reports of an engine, one each ten seconds, in which nothing came of the requests that it holds
 _REPORTS = 4
 #: how often an engine says that it waits for its workers, a minute each time: while it holds requests, and right below its work
 _WAITS, _WAITS_BELOW_WORK = 3, 2
 #: how often a process says that it waits for others, ten seconds each time or more
 _CALLS = 4
+#: where a program's own thread begins, among its outermost frames
+_PROGRAMS, _OUTER = frozenset(("<module>", "main", "_start", "Py_RunMain", "Py_BytesMain")), 12
 _ENGINE = pattern_of(r"\b[Ee]ngine (\d{1,4})\b")
 
 
@@ -70,6 +75,23 @@ def hung(confidence: Confidence, span: Span, findings: Sequence[Finding], title:
     """A hang, with what a signature says of the lines in which a process waits."""
     said = next((f for f in findings if any(span.overlaps(proof.span) for proof in f.evidence)), None)
     return Judgement(Category.HANG_OR_WATCHDOG, confidence, said, title)
+
+
+def left_in_start(last: Analysis, lines: Sequence[LogLine], quotes: Quotes) -> Verdict | None:
+    """What is said of a serving engine whose log ends, with a whole line, while it loads weights or captures graphs: nobody knows whether
+    it hangs, was killed or goes on. None where it had answered or trained before, or the log's copy was cut within a line."""
+    if last.failed or last.doubt is not None:
+        return None
+    end = next((line for line in reversed(lines[-_LAST:]) if line.text.strip()), None)
+    if end is None:
+        return None
+    what = "was loading its weights" if _says("loading", end) else "was capturing its graphs" if _says("capturing", end) else ""
+    if not what:
+        return None
+    for line in reversed(lines[-_START:]):
+        if last.run.holds(Span(line.source, line.number, line.number)) and _says("ready", line):
+            return None
+    return explain.left_in_start(what, quotes.of(Span(end.source, end.number, end.number), "the log's last line"))
 
 
 def _engine(lines: Sequence[LogLine], findings: Sequence[Finding]) -> tuple[Sighting, Judgement] | None:
@@ -120,18 +142,30 @@ def _dumped(events: Sequence[Event], findings: Sequence[Finding], quotes: Quotes
         (event, frames)
         for event in events
         if event.kind is EventKind.STACK
-        and (event.fields.get("tool") == "py-spy" or any(span.overlaps(event.span) for span in timed))
-        and (frames := telling(event))
+        and (_taken(event) or any(span.overlaps(event.span) for span in timed))
+        and (frames := _frames(event))
     ]
     if not dumps or (later := aftermath(quotes, dumps[-1][0].span)).working or later.ended:
         return None
-    event, frames = dumps[0]
+    event, frames = next((one for one in dumps if any(frame.function in _PROGRAMS for frame in one[1][:_OUTER])), dumps[0])
     line = next(iter(quotes.lines(event.span, 1)), None)
     if line is None:
         return None
-    taken = event.fields.get("tool") == "py-spy"
+    taken = _taken(event)
     title = "Somebody took stacks of a process, and nothing shows that it moved on" if taken else ""
     return _sighted(line, frames, event), hung(Confidence.HYPOTHESIS, event.span, findings, title)
+
+
+def _frames(event: Event) -> tuple[Frame, ...]:
+    """Of a dump the frames that tell where the process stands; a debugger prints each thread as a stack of its own."""
+    if event.parser == "debugger":
+        return event.stacks[0].frames if event.stacks else ()
+    return telling(event)
+
+
+def _taken(event: Event) -> bool:
+    """True for a stack that somebody took of a living process from outside."""
+    return event.parser == "debugger" or event.fields.get("tool") in ("py-spy", "pystack")
 
 
 def _sighted(line: LogLine, frames: tuple[Frame, ...], event: Event | None = None) -> Sighting:

@@ -34,6 +34,8 @@ _SOON = 120.0
 _SAYS_NO_MORE = pattern_of(r"\W{0,8}(?:Fatal Python error: )?Aborted\W{0,8}(?:\(core dumped\))?\s{0,4}$")
 #: how a program's own thread is known where the dump does not name it
 _PROGRAM = "<module>"
+#: outermost frames among which that one stands, below those of the interpreter
+_OUTER = 40
 #: modules in which one thread of a process waits for another
 _BETWEEN_THREADS = ("threading.py", "queue.py", "_base.py")
 _AXIS = pattern_of(r"(?<![A-Za-z0-9])[A-Z]{1,4}P\d{1,5}(?![A-Za-z0-9])")
@@ -98,7 +100,7 @@ def add_dumps(seen: Sequence[Sighting], events: Sequence[Event], activity: Seque
 def telling(event: Event) -> tuple[Frame, ...]:
     """Of a dump the frames of the program's own thread, outermost first; where it waits for another one, of that which runs the model."""
     own = next((s for s in event.stacks if s.thread == "MainThread"), None)
-    own = own or next((s for s in event.stacks if s.frames and s.frames[0].function == _PROGRAM), None)
+    own = own or next((s for s in event.stacks if any(frame.function == _PROGRAM for frame in s.frames[:_OUTER])), None)
     if own is None:
         return ()
     if own.frames and _waits_for_a_thread(own.frames[-1]):

@@ -1,0 +1,61 @@
+# ruff: noqa: E501  (a pattern stands on one line, to be held against the line it reads)
+"""Machines that are taken back: spot and preemptible instances, pods that make room. In: an intake; out: LAUNCHER events. Samples:
+
+    Spot instance interruption notice received: instance i-0abc will be terminated at 2026-05-03T10:02:00Z
+    {"detail-type":"EC2 Spot Instance Interruption Warning", …}          AWS
+    Instance was preempted.      The TPU node trainer-0 has been preempted          Google
+    {"EventType": "Preempt", "NotBefore": …}          Azure's scheduled events
+    Pod was terminated in response to imminent node shutdown.          the kubelet
+    -> LAUNCHER type "SIGTERM", fields {"what": "cancelled", "reason": "preemption", "by": "cloud"}
+
+A watcher that only tells that it looks out for such a notice, and an engine that preempts a request, are none of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forensics.model.event import EventKind
+from forensics.parse.rows import Row, Table
+
+if TYPE_CHECKING:
+    from forensics.ingest.anchors import Anchor
+    from forensics.ingest.intake import Intake
+    from forensics.model.event import Event
+
+_LOOKS_OUT = (
+    *("No ", "no ", "not ", "Not ", "hecking", "atching", "istening", "olling", "onitor", "andler", "aiting for", "egister"),
+    *("if ", "If ", "when ", "When ", "in case", "may ", "might ", "can be", "could ", "PreemptionMode", "Sequence group", "request"),
+)
+_FIELDS = {"what": "cancelled", "reason": "preemption", "by": "cloud"}
+
+
+def _taken(literal: str, pattern: str) -> Row:
+    return Row(literal, EventKind.LAUNCHER, rf"(?P<message>{pattern}.{{0,300}})$", type="SIGTERM", fields=_FIELDS, unless=_LOOKS_OUT)
+
+
+_SPOT = r"\b[Ss]pot (?:[Ii]nstance |VM )?[Ii]nterruption (?:[Nn]otice|[Ww]arning|[Ss]ignal|[Ee]vent)"
+
+_TABLE = Table(
+    "clouds",
+    (
+        _taken("EC2 Spot Instance Interruption Warning", r"EC2 Spot Instance Interruption Warning"),
+        _taken("nterruption ", rf"{_SPOT} (?:was )?(?:received|detected|issued|arrived)\b"),
+        _taken("nterruption ", rf"{_SPOT}[:,]? .{{0,60}}\b(?:will be|terminat\w{{2,4}}|stopp\w{{2,4}}|hibernat\w{{2,4}}|at \d)"),
+        _taken("nterruption ", rf"\b(?:[Rr]eceived|[Dd]etected|[Gg]ot) (?:an? |the )?(?:EC2 |AWS )?{_SPOT}"),
+        _taken("Spot ITN received", r"Spot ITN received"),
+        _taken(" preempted", r"\b(?:[Ii]nstance|VM|TPU(?: VM| node)?|[Nn]ode|[Mm]achine|[Cc]luster)\b(?: [\w./:'\"-]{1,80})? (?:was|has been|is being|is) preempted\b"),
+        _taken("reemption ", r"\b(?:[Rr]eceived|[Dd]etected|[Gg]ot) (?:an? |the )?(?:GCE |GCP |VM |spot |Spot )?[Pp]reemption (?:notice|signal|warning|event)\b"),
+        _taken('"EventType', r'"EventType" ?: ?"Preempt"'),
+        _taken("cheduled event: Preempt", r"\b[Ss]cheduled event: Preempt\b"),
+        _taken("imminent node shutdown", r"Pod was terminated in response to imminent node shutdown"),
+        _taken("to admit critical pod", r"Preempted in order to admit critical pod"),
+    ),
+)
+
+ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
+
+
+def parse(intake: Intake) -> list[Event]:
+    """That the machine or the pod was taken away for another one's sake."""
+    return _TABLE.read(intake)
