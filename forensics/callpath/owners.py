@@ -6,6 +6,7 @@ File "/usr/local/lib/python3.12/dist-packages/flashinfer/fused_moe/core.py", lin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -75,6 +76,15 @@ def _clients() -> tuple[str, ...]:
     return tuple(f"{name}." for name in table("frames/owners")["clients"]["packages"])
 
 
+@lru_cache(maxsize=1)
+def _checkouts() -> tuple[tuple[Pattern[str], Owner], ...]:
+    found = []
+    for row in table("frames/owners")["checkout"]:
+        own = "|".join(re.escape(name) for name in row["own"])
+        found.append((Pattern(f"(?:^|/)(?i:{row['folder']})/(?:{own})(?:/|$)", needles=(str(row["name"]),)), Owner(row["owner"])))
+    return tuple(found)
+
+
 def of_client(exception: str) -> bool:
     """True for an exception of a library that speaks to services. exception: its type as printed, with its module."""
     return exception.startswith(_clients())
@@ -82,7 +92,8 @@ def of_client(exception: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def package_of(path: str) -> str | None:
-    """The package a Python path belongs to, None where it is nobody's but the user's. `path` uses forward slashes."""
+    """The package a Python path belongs to, None where it is nobody's but the user's, or a program's that is no package. `path` uses
+    forward slashes."""
     installed = [match.end() for match in _INSTALLED.finditer(path)]
     if installed:
         return path[installed[-1] :].split("/", 1)[0].removesuffix(".py")
@@ -119,7 +130,7 @@ def _of_path(path: str) -> Owner | None:
     package = package_of(path)
     if package is not None:
         return _packages().get(package, Owner.FRAMEWORK)
-    return None
+    return next((owner for own, owner in _checkouts() if own.search(path)), None)
 
 
 def _of_module(module: str) -> Owner | None:

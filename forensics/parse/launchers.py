@@ -258,6 +258,9 @@ _TABLE = Table(
 _STARTED, _OF_WORKER = ") world_rank=", "DistributedContext(world_rank="
 _WORLD_RANK = Lazy(r"DistributedContext\(world_rank=(\d{1,6}),")
 _ABOVE = 12
+#: how Paddle lists ranks
+_LISTED = Lazy(r"process with rank=\[(\d{1,6}(?:, ?\d{1,6}){1,4000})[\],]")
+_MOST_LISTED = 256
 
 ANCHORS: tuple[Anchor, ...] = (
     *_TABLE.anchors(),
@@ -268,9 +271,18 @@ ANCHORS: tuple[Anchor, ...] = (
 
 def parse(intake: Intake) -> list[Event]:
     """Exits as reported by whoever started the process."""
-    events = [with_exit_type(event) for event in _TABLE.read(intake)]
+    events = [one for event in _TABLE.read(intake) for one in _of_each(with_exit_type(event))]
     told = {(intake.lines[index].source, intake.lines[index].number): index for index in hits(intake, _OF_WORKER)}
     return [_of_rays_worker(intake, event, told) if told and event.fields.get("by") == "ray" else event for event in events]
+
+
+def _of_each(event: Event) -> list[Event]:
+    """Paddle's launcher names all ranks that it saw end in one line: an end for each."""
+    listed = _LISTED.search(event.message) if event.fields.get("by") == "paddle" else None
+    if listed is None:
+        return [event]
+    numbers = dict.fromkeys(int(number) for number in listed[1].split(",")[:_MOST_LISTED] if number.strip().isdigit())
+    return [replace(event, rank=Rank(f"rank {number}", number), fields={**event.fields, "rank": number}) for number in numbers]
 
 
 def _of_rays_worker(intake: Intake, event: Event, told: Mapping[tuple[int, int], int]) -> Event:

@@ -59,7 +59,7 @@ _OP = Lazy(
 )
 _FAILED_PASS = Lazy(r"Pipeline failed while executing \[`?(?P<pass>[\w-]{1,80})")
 _C_ASSERT = Lazy(
-    r"(?:^|\s)(?:(?P<program>[\w./+-]{1,120}): )?(?P<file>[^\s:]{1,400}):(?P<line>\d+): (?P<function>.{1,1500}?): (?P<message>Assertion [`'](?P<assertion>.{1,1500}?)' failed\.?)"
+    r"(?:^|\s)(?P<message>(?:(?P<program>[\w./+-]{1,120}): )?(?P<file>[^\s:\"'`(]{1,400}):(?P<line>\d+): (?P<function>.{1,1500}?): Assertion [`'](?P<assertion>.{1,1500}?)' failed\.?)"
 )
 _STACK = Lazy(r"^\s*#(\d{1,3}) (0x[0-9a-f]+) (?:(.+?) )?\((\S+?)(?:\+0x[0-9a-f]+)?\)\s*$")
 _PTX = Lazy(

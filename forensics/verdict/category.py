@@ -66,6 +66,10 @@ class Row(NamedTuple):
     innermost: frozenset[str]
 
 
+#: what categories.toml calls exceptions in a serving engine's own files: no user's code is at fault there
+_OF_ENGINE = "An exception in the engine's own code"
+
+
 @lru_cache(maxsize=1)
 def _rows() -> tuple[Row, ...]:
     def pattern(row: dict[str, Any], key: str, words: dict[str, Any]) -> Pattern[str] | None:
@@ -252,7 +256,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         {
             row.category: (row.category, row.title, Confidence.HYPOTHESIS)
             for row in found[1:]
-            if row.category is not best.category
+            if row.category is not best.category and not (row.category is Category.USER_CODE and best.title == _OF_ENGINE)
         }.values()
     )
     return Judgement(best.category, best.confidence, None, best.title, others[:3])

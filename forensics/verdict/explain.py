@@ -210,6 +210,9 @@ def _who(run: Analysis, single: bool, killed: bool, broken: bool) -> list[str]:
         return []
     if run.same:
         count = len({r.key for r in run.same} | {run.rank.key})
+        primary = run.cast.primary
+        if primary is not None and primary.first.kind == "exit" and len({m.place for m in primary.members}) == 1:
+            return [f"One line tells that {count} ranks ended: which of them was first, it does not say."]
         how = "saw the connection break" if broken else "failed alike, each by itself"
         return [f"{count} ranks {how}; {run.rank.label} printed first."]
     if broken:

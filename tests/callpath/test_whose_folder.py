@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forensics.callpath.owners import owner_of, package_of
+from forensics.data import table
 from forensics.model.stack import Frame
 from forensics.model.verdict import Owner
 
@@ -33,3 +34,11 @@ def test_what_a_library_evaluates_is_not_the_users() -> None:
 def test_a_native_frame_without_symbols_is_not_the_users() -> None:
     assert owner_of(Frame("__tvm_ffi_paged_run", "<unknown>", 0)) is Owner.KERNEL_LIBRARY
     assert owner_of(Frame("something", "<unknown>", 0)) is Owner.RUNTIME
+
+
+def test_a_program_that_runs_from_its_own_folder_is_not_the_users() -> None:
+    for row in table("frames/owners")["checkout"]:
+        for path in row["examples"]:
+            assert owner_of(Frame("f", path, 3)).value == row["owner"], path
+        for path in row["counterexamples"]:
+            assert owner_of(Frame("f", path, 3)) is Owner.USER, path
