@@ -325,12 +325,13 @@ def _narrow(intake: Intake, rank: str | int | None, since: float | None, until: 
         sources=intake.sources,
         lines=[intake.lines[i] for i in kept],
         marks={literal: where for literal, where in marks.items() if where},
-        activity=intake.activity,
+        activity=tuple(row for row in intake.activity if wanted is None or wanted in rank_names(row.rank)),
         skipped=intake.skipped,
         notes=intake.notes,
         blobs=intake.blobs,
         repeats=intake.repeats,
         scanned=intake.scanned,
+        left_out=" and ".join(name for name, given in (("--rank", rank), ("--since", since), ("--until", until)) if given is not None),
     )
 
 

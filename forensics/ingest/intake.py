@@ -17,10 +17,11 @@ class Intake:
 
     marks: anchor literal -> indices into `lines`; activity: first and last sighting of each rank; blobs: binary side inputs
     (flight recorder dumps), name and content; repeats: (source, line number of the last copy that was kept) -> how many more of
-    the same were seen and not kept; scanned: the lines were searched for anchors, so that what has no mark is not there.
+    the same were seen and not kept; scanned: the lines were searched for anchors, so that what has no mark is not there; left_out: by
+    which options lines were taken away that the input has ("--rank"), "" where none were.
     """
 
-    __slots__ = ("activity", "blobs", "lines", "marks", "notes", "repeats", "scanned", "skipped", "sources")
+    __slots__ = ("activity", "blobs", "left_out", "lines", "marks", "notes", "repeats", "scanned", "skipped", "sources")
 
     def __init__(
         self,
@@ -33,9 +34,11 @@ class Intake:
         blobs: tuple[tuple[str, bytes], ...] = (),
         repeats: dict[tuple[int, int], int] | None = None,
         scanned: bool = False,
+        left_out: str = "",
     ) -> None:
         self.sources, self.activity, self.skipped, self.blobs = sources, activity, skipped, blobs
         self.scanned = scanned or bool(marks)
+        self.left_out = left_out
         self.lines: list[LogLine] = [] if lines is None else lines
         self.marks: dict[bytes, list[int]] = {} if marks is None else marks
         self.notes: list[Note] = [] if notes is None else notes

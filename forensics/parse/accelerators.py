@@ -9,6 +9,8 @@ out: MESSAGE events of level ERROR, FATAL_SIGNAL events. Samples:
     -> message "NPU function error: call aclnnMatmul failed, error code is 207001", fields {"call": "aclnnMatmul", "code": 207001}
     [ERROR] HCCL(4711,python3):2026-11-29-20:15:45.100.200 [hccl_socket.cc:100] [4712][Wait][LinkEstablish]wait socket establish timeout
     -> message "[Wait][LinkEstablish]wait socket establish timeout", fields {"by": "plog", "module": "HCCL", "process": 4711}
+    [ERROR] 2026-11-29-20:15:45 (PID:4711, Device:3, RankID:11) ERR02200 DIST call hccl api failed.            (torch_npu)
+    -> message "ERR02200 DIST call hccl api failed.", rank 11, fields {"by": "torch_npu", "code": "ERR02200", "process": 4711, "device": 3}
     [20:15:45.100200][GC                    ][error][tid:44F8A] Failed to load tpc kernel for node: TPC634
     -> message "Failed to load tpc kernel for node: TPC634", fields {"by": "synapse", "module": "GC"}
     Internal Error: Received signal - Segmentation fault              (Synapse's signal handler, below the stack that it prints)
@@ -25,7 +27,7 @@ from collections.abc import Mapping
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
-from forensics.model.source import LogLine
+from forensics.model.source import LogLine, Rank
 from forensics.parse.reading import Lazy
 from forensics.parse.rows import Row, Table
 
@@ -41,6 +43,12 @@ def _named(groups: Mapping[str, str | None], line: LogLine) -> Mapping[str, str]
     """The error's code where it stands inside the message: `Get_Socket_Timeout(EI0006): …`."""
     found = _CODE.search(groups.get("message") or "")
     return {"code": found["code"]} if found else {}
+
+
+def _of_rank_id(groups: Mapping[str, str | None], line: LogLine) -> Rank | None:
+    """Who wrote it; a process of no group says -1."""
+    number = int(groups["rank_id"] or -1)
+    return Rank(f"rank {number}", number, pid=int(groups["process"] or 0)) if number >= 0 else None
 
 
 _TABLE = Table(
@@ -63,6 +71,14 @@ _TABLE = Table(
             fields={"by": "torch_npu"},
             unless=("Error: ",),
             after=12,
+        ),
+        Row(
+            ", RankID:",
+            _M,
+            r"\[ERROR\] \d{4}-\d\d-\d\d-\d\d:\d\d:\d\d \(PID:(?P<process>\d{1,10}), Device:(?P<device>-?\d{1,4}), RankID:(?P<rank_id>-?\d{1,6})\) (?P<message>(?P<code>ERR\d{5}) \S.*)$",
+            level="ERROR",
+            fields={"by": "torch_npu"},
+            who=_of_rank_id,
         ),
         *(
             Row(

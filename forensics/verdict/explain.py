@@ -54,6 +54,10 @@ _PLACE_OF_CHECK = pattern_of(r"^(?:Runtime check|Check|Assertion) failed at /\S{
 _DETAIL = 140
 _OUTSIDE = "Everything that the log shows is the consequence of something it does not show: the cause is outside this log."
 _EARLIER = ("One run before it failed: it stands among the incidents.", "{} runs before it failed: they stand among the incidents.")
+_LEFT_OUT = (
+    "Everything that the chosen lines show is the consequence of something else: the cause stands among those that {} left out, or "
+    "outside this log."
+)
 #: how many quotes a reader sees first
 _SHOWN = 3
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
@@ -117,8 +121,10 @@ def verdict_of(
     contradictions: Sequence[Contradiction],
     proof: Sequence[Evidence] = (),
     moving: bool = False,
+    left_out: str = "",
 ) -> Verdict:
-    """The answer for one incident. run: what its run came to; proof: of a hang; moving: the job was at work until it failed."""
+    """The answer for one incident. run: what its run came to; proof: of a hang; moving: the job was at work until it failed; left_out:
+    the options by which lines were taken away before anybody looked."""
     judgement, hang = run.judgement, run.hang
     finding, category = judgement.finding, judgement.category
     settings = _settings(primary, facts, finding, run.cast.outside)
@@ -134,8 +140,8 @@ def verdict_of(
     sentences = [
         finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else "",
         said_of(memory) if memory is not None else "",
-        *_who(run, facts.at_least == 1, category is Category.KILLED_EXTERNALLY, category is Category.NCCL and "gloo" in settings),
-        _OUTSIDE if run.cast.outside else "",
+        *_who(run, left_out, facts.at_least == 1, category is Category.KILLED_EXTERNALLY, category is Category.NCCL and "gloo" in settings),
+        (_LEFT_OUT.format(left_out) if left_out else _OUTSIDE) if run.cast.outside else "",
         stands.says if stands is not None else "",
         *(contradiction.explanation for contradiction in contradictions[:2]),
         *_ends(run.exits),
@@ -202,8 +208,9 @@ def _of_this_device(title: str, primary: Failure) -> str:
     return _FULL.sub(f"GPU {said[2]} is too full: {said[1]} more were asked for", title) if said is not None else title
 
 
-def _who(run: Analysis, single: bool, killed: bool, broken: bool) -> list[str]:
-    """Whose failure it was, and what the log shows of the others' part in it. single: there is one process only."""
+def _who(run: Analysis, left_out: str, single: bool, killed: bool, broken: bool) -> list[str]:
+    """Whose failure it was, and what the log shows of the others' part in it. left_out: options that took lines away; single: there is
+    one process only."""
     if run.hang is not None:
         return [run.hang.note[0].upper() + run.hang.note[1:] + "."] if run.hang.note else []
     if run.rank is None or run.named:
@@ -219,6 +226,8 @@ def _who(run: Analysis, single: bool, killed: bool, broken: bool) -> list[str]:
         return []
     if run.alone and single:
         return []
+    if run.alone and left_out:
+        return [f"Only the lines that {left_out} asked for were looked at: whether a rank failed before {run.rank.label}, they do not show."]
     if run.alone:
         return [f"Of the ranks, only {run.rank.label} has lines in this log: whether another one failed before it, the log does not show."]
     if run.cast.outside:
