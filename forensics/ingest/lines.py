@@ -13,6 +13,7 @@ from forensics.ingest.decode import plain, visible
 from forensics.ingest.dialects import table_of, votes
 from forensics.ingest.learned import learn
 from forensics.ingest.pattern import Pattern
+from forensics.ingest.pods import with_pods_ranks
 from forensics.ingest.ranks import global_numbers, rank_of, stream_of
 from forensics.model.source import LogLine, Rank
 
@@ -148,6 +149,7 @@ def settle(lines: list[LogLine], watch: ClockWatch) -> list[LogLine]:
     elsewhere; years from dated neighbours."""
     if len(lines) == 1:
         return _settled_alone(lines)
+    lines = with_pods_ranks(lines)
     numbers = global_numbers(lines)
     by_pid: dict[str, Rank | None] = {}
     for line in lines:

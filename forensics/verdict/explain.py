@@ -227,7 +227,7 @@ def _who(run: Analysis, left_out: str, single: bool, killed: bool, broken: bool)
     if run.alone and single:
         return []
     if run.alone and left_out:
-        return [f"Only the lines that {left_out} asked for were looked at: whether a rank failed before {run.rank.label}, they do not show."]
+        return [f"Only the lines that {left_out} asked for were looked at: whether a rank failed before {run.rank.label} is not told."]
     if run.alone:
         return [f"Of the ranks, only {run.rank.label} has lines in this log: whether another one failed before it, the log does not show."]
     if run.cast.outside:

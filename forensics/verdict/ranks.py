@@ -175,7 +175,7 @@ def whose(
         return None
     waited = {e.rank.number for e in events if e.kind is EventKind.COLLECTIVE_TIMEOUT and e.rank is not None and e.rank.number is not None}
     only = activity[0].rank if len(activity) == 1 and world_size in (None, 1) else None
-    if only is not None and only.number not in (None, *waited) and not _of_another_node(first, only):
+    if only is not None and only.number not in (None, *waited) and not _of_another_node(first, only, lines):
         return only
     own = first.rank
     gone = {e.fields["closed_by_local_rank"] for e in events if isinstance(e.fields.get("closed_by_local_rank"), int)}
@@ -308,10 +308,16 @@ def _from_outside(first: Sighting) -> bool:
     return any(e.kind is EventKind.LAUNCHER and e.fields.get("what") == "cancelled" for e in first.events)
 
 
-def _of_another_node(first: Sighting, rank: Rank) -> bool:
-    """True where who told of the failure stands on another node ("10.0.0.5/raylet pid=88") than the rank."""
+def _of_another_node(first: Sighting, rank: Rank, lines: Sequence[LogLine]) -> bool:
+    """True where who told of the failure stands on another node ("10.0.0.5/raylet pid=88") or in another pod than the rank."""
     node, slash, _ = first.stream.partition("/")
-    return rank.node is not None and bool(slash) and node != rank.node
+    if not slash:
+        return False
+    if rank.node is not None:
+        return node != rank.node
+    own = (line.stream for line in lines[:_MOST_LINES] if line.rank is not None and line.rank.key == rank.key)
+    homes = {stream.partition("/")[0] for stream in own if "/" in stream}
+    return bool(homes) and node not in homes
 
 
 def _failed(event: Event) -> bool:
