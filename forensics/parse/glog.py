@@ -32,12 +32,16 @@ _ABSL = " received at time="
 _GLOG = "; stack trace: ***"
 _PADDLE = "is detected by the operating system"
 
+#: how absl's lines of level ERROR and FATAL go on behind their time, in programs built by Bazel
+_ERRORS = (": E external/", ": F external/", ": E tensorflow/", ": F tensorflow/")
+
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(_TRACE.encode(), 6, 80, "glog"),
     *(Anchor(text.encode(), 1, 6, "glog") for text in _CHECKS),
     Anchor(_ABSL.encode(), 3, 80, "glog"),
     Anchor(_GLOG.encode(), 3, 80, "glog"),
     Anchor(_PADDLE.encode(), 30, 6, "glog"),
+    *(Anchor(text.encode(), 1, 2, "glog") for text in _ERRORS),
 )
 
 _PLACE = Lazy(r"(?:^|\s)([\w./+-]{1,200}\.(?:cc|cpp|cu|h|hpp|cxx|c|cuh)):(\d+)\](?: )?(.*)$")
