@@ -196,10 +196,10 @@ def test_amd_has_no_compute_capability(told: Told) -> None:
     ("line", "category"),
     [
         ("KeyError: 'model.layers.10.mlp.experts.w2_weight'", Category.MODEL_LOAD),
-        ("KeyError: 'choices'", Category.USER_CODE),
+        ("KeyError: 'choices'", Category.UNKNOWN),  # in the engine's own file: no user wrote it
         ("RuntimeError: Kernel::Forward(at::Tensor) failed to dispatch head_dim 80", Category.UNSUPPORTED_DTYPE_OR_QUANT),
         ("TypeError: expected Tensor as element 1 in argument 0, but got NoneType", Category.SHAPE_OR_DTYPE_ASSERT),
-        ("AttributeError: 'NoneType' object has no attribute 'cpu'", Category.USER_CODE),
+        ("AttributeError: 'NoneType' object has no attribute 'cpu'", Category.UNKNOWN),
         ("ray.exceptions.RayChannelTimeoutError: System error: timed out", Category.HANG_OR_WATCHDOG),
         ("RuntimeError: Triton Error [HIP]:  Code: 1, Messsage: invalid argument", Category.UNKNOWN),
         ("ValueError: invalid argument for --tp-size", Category.CONFIG_ERROR),
