@@ -40,6 +40,17 @@ def test_a_record_of_a_ranks_own_logger_is_its_traceback_too(told: Told, form: s
     assert incident.verdict.category is Category.USER_CODE and incident.verdict.rank is None
 
 
+def test_a_rank_before_the_message_of_a_stamped_record_is_its_tracebacks_too(told: Told) -> None:
+    """The engine stamps every line of the record, the library it tells of puts the rank before the first."""
+    stamp = "ERROR 11-29 20:15:23 engine.py:387] "
+    torn = "".join(f"{stamp}{row}\n" for row in RAISED.splitlines()[:3])
+    incident = told(f"{stamp}[Rank:2] FATAL ERROR :: MODULE:PT_LAZY rows are empty\n{torn}")
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 2
+    assert incident.primary is not None and [frame.function for frame in incident.primary.frames] == ["pick"]
+    other = told(f"ERROR 11-29 20:15:23 cache.py:12] [Rank:2] FATAL ERROR :: rows are empty\n{torn}")
+    assert other.primary is not None and not other.primary.frames
+
+
 def test_a_launchers_mark_stands_before_every_line_so_that_a_bare_traceback_is_another_ones(told: Told) -> None:
     incident = told("[rank1]: 2026-11-29 20:15:08 ERROR no more rows\n" + RAISED)
     assert incident.primary is not None and incident.primary.type == "KeyError" and incident.verdict.rank is None

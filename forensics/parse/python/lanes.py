@@ -259,7 +259,8 @@ def _announcing(items: Sequence[tuple[str, Item]], at: int) -> Item | None:
     if above.line.level not in SEVERE:
         return None
     # a launcher puts a rank before every line, a program's logger before the first one of a record
-    own = not items[at][0] and line.rank is None and _OWN_RANK.search(items[at - 1][0][-200:]) is not None
+    lead, longer = items[at][0], items[at - 1][0]
+    own = line.rank is None and longer.startswith(lead) and _OWN_RANK.search(longer[len(lead) :][-200:]) is not None
     return above if own or above.line.stream in ("", line.stream) else None
 
 
