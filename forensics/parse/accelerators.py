@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
+from forensics.model.record import replace
 from forensics.model.source import LogLine, Rank
 from forensics.parse.reading import Lazy
 from forensics.parse.rows import Row, Table
@@ -120,5 +121,14 @@ ANCHORS: tuple[Anchor, ...] = _TABLE.anchors()
 
 
 def parse(intake: Intake) -> list[Event]:
-    """Events of these run times, alike ones folded."""
-    return _TABLE.read(intake)
+    """Events of these run times, alike ones folded; those of a process whose rank another line of its file tells are that rank's."""
+    events = _TABLE.read(intake)
+    ranks: dict[tuple[int, object], Rank | None] = {}
+    for event in events:
+        if event.fields.get("by") == "torch_npu" and event.rank is not None and "process" in event.fields:
+            key = (event.span.source, event.fields["process"])
+            ranks[key] = event.rank if ranks.get(key, event.rank) == event.rank else None  # hosts of one file may share a number
+    if not ranks:
+        return events
+    owners = [ranks.get((event.span.source, event.fields.get("process"))) for event in events]
+    return [replace(event, rank=who) if who and event.rank is None else event for event, who in zip(events, owners, strict=True)]

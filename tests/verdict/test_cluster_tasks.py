@@ -108,6 +108,22 @@ def test_accelerators_own_errors(told: Told, line: str, category: Category) -> N
     assert told(line + "\n").verdict.category is category
 
 
+def test_what_cann_says_is_the_cause_of_the_call_that_failed(told: Told) -> None:
+    """torch_npu names the rank and its process, CANN below it the reason and the process."""
+    call = "[ERROR] 2026-11-29-20:15:45 (PID:4711, Device:3, RankID:11) ERR00100 PTA call acl api failed.\n"
+    reason = "EI0002: [PID: 4711] 2026-11-29-20:15:45.713.335 The wait execution of the Notify register times out. Reason: no record came\n"
+    incident = told(call + reason)
+    assert incident.primary is not None and incident.primary.message.startswith("The wait execution")
+    assert incident.verdict.category is Category.HANG_OR_WATCHDOG
+    memory = "EL0004: [PID: 4711] 2026-11-29-20:15:45.713.335 Failed to allocate memory.\n"
+    incident = told(call + memory)
+    assert incident.verdict.rank is not None and incident.verdict.rank.number == 11
+    alone = told(call)
+    assert alone.primary is not None and alone.primary.message.startswith("ERR00100") and alone.status is not Status.HEALTHY
+    other = told(call + memory.replace("4711", "4712"))
+    assert other.verdict.rank is None
+
+
 def test_a_port_of_the_rendezvous_is_a_setting(told: Told) -> None:
     refused = "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use\n"
     verdict = told(_raised(refused.rstrip("\n"))).verdict
