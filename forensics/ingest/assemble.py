@@ -15,6 +15,7 @@ from forensics.ingest.intake import Intake
 from forensics.ingest.lines import LineMaker, settle
 from forensics.ingest.markdown import fenced
 from forensics.ingest.marks import marks_of
+from forensics.ingest.partial import whole_lines
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.ranks import Siblings, rank_of_name
 from forensics.ingest.retain import Retainer
@@ -133,11 +134,12 @@ class Assembly:
         self, source: LogSource, kept: list[tuple[int, str]], sightings: list[tuple[int, bytes]], alike: Set[int] = frozenset()
     ) -> None:
         index = len(self.sources)
-        maker = LineMaker(index, source.default_rank, (text for _, text in kept))
-        for number, text in kept:
+        have = {number for number, _ in kept}
+        lines = whole_lines(kept)
+        maker = LineMaker(index, source.default_rank, (text for _, text in lines))
+        for number, text in lines:
             maker.add(number, text)
         count = len(maker.lines)
-        have = {number for number, _ in kept}
         for number, raw in sightings:
             if number not in have:
                 maker.add(number, text_of(raw))

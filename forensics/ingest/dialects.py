@@ -26,18 +26,21 @@ _JSON_CAP = 1 << 20
 _SHAPE, _MOST_PLANS = 72, 4_096
 #: a prefix that ends before is followed by enough of the shape to tell whether another one does
 _SURE = 48
+#: what a backslash and a letter stand for in a quoted value; of any other one it is the letter itself
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPED = pattern_of(r"\\(.)")
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 #: lines of a source that are asked for weak prefixes
 _VOTERS = 40
 
 
 class Dialect:
-    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none); weak, serves, keep, json: see
-    signatures/dialects/README.md."""
+    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none); weak, serves, keep, quoted,
+    json: see signatures/dialects/README.md."""
 
     __slots__ = (
-        "_compiled", "_groups", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "regex", "second", "serves",
-        "starts", "title", "weak",
+        "_compiled", "_groups", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "quoted", "regex", "second",
+        "serves", "starts", "title", "weak",
     )  # fmt: skip
 
     def __init__(self, row: dict[str, Any]) -> None:
@@ -52,6 +55,7 @@ class Dialect:
         self.apart: tuple[str, ...] = tuple(row.get("apart", ()))
         self.serves: bool = row.get("serves", False)
         self.keep: bool = row.get("keep", False)
+        self.quoted: bool = row.get("quoted", False)
         self.json: dict[str, list[str]] = row.get("json", {})
         self.examples: list[dict[str, Any]] = row.get("examples", [])
         self.counterexamples: list[dict[str, Any]] = row.get("counterexamples", [])
@@ -164,7 +168,10 @@ class Table:
             if row.keep:
                 break
             at = found.end()
-        if plan is None and len(self._plans) < _MOST_PLANS and not any(row.json for row in fitted):
+            if row.quoted:
+                line, at = _unquoted(line[at:]), 0
+                size = len(line)
+        if plan is None and len(self._plans) < _MOST_PLANS and not any(row.json or row.quoted for row in fitted):
             self._plans[shape] = tuple(fitted)
         return Peeled(line[at:], captures, " ".join(axes), tuple(used), rank_at)
 
@@ -209,6 +216,11 @@ def _merge(into: dict[str, str], more: dict[str, str]) -> None:
     for name, value in more.items():
         if not (name in into and name in _OUTER_WINS):
             into[name] = value
+
+
+def _unquoted(text: str) -> str:
+    """What stands in a quoted value up to the line's end, without its closing quote."""
+    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text.rstrip().removesuffix('"'))
 
 
 def _from_json(row: Dialect, text: str) -> Peeled | None:

@@ -37,3 +37,12 @@ def test_a_pod_without_ranks_is_not_another_pods_only_rank(told: Told) -> None:
 
 def test_a_sidecar_is_a_container_of_its_own() -> None:
     assert _ranks(HEAD + "[pod/train-0/proxy] ready\n" + LAST.format(1)) == [0, 1, None, 1]
+
+
+def test_of_many_ranks_in_a_pod_only_the_one_that_failed_may_name_itself(told: Told) -> None:
+    """One pod alone does not tell how many ranks it has; nor do pods whose ranks are more than there are pods."""
+    alone = RAISED.replace("train-1", "train-0") + LAST.format(3).replace("train-1", "train-0")
+    assert _ranks(alone) == [None, None, None, None, 3]
+    assert number(told(alone)) is None
+    eight_each = HEAD + RAISED + LAST.format(11)
+    assert _ranks(eight_each) == [0, None, None, None, None, None, 11]
