@@ -89,9 +89,9 @@ _TABLE = Table(
             after=4,
         ),
         Row(
-            "+ exit ",  # bash -x
+            "+ exit ",  # bash -x; with more of them a command substitution ends, and not the script
             _X,
-            r"^\s*(?P<message>\+{1,9} exit (?P<code>[1-9]\d{0,2}))\s*$",
+            r"^\s*(?P<message>\+ exit (?P<code>[1-9]\d{0,2}))\s*$",
             fill=exit_of("shell"),
         ),
         Row(

@@ -80,7 +80,7 @@ _TABLE = Table(
         Row(
             "heartbeat timeout",
             EventKind.COMMUNICATION,
-            r"(?P<message>[^\n]{0,200}(?:task:|\b[Tt]ask )(?P<task>\d{1,6})[^\n]{0,80}heartbeat timeout.*)$",
+            r"^(?P<message>[^\n]{0,400}?(?:task:|\b[Tt]ask )(?P<task>\d{1,6})[^\n]{0,80}heartbeat timeout.*)$",
             fields={"what": "coordination"},
             who=lambda groups, _: _task(int(groups["task"] or 0)),
         ),

@@ -6,11 +6,19 @@ Section("what", "What failed", (Pairs((("What", "RuntimeError: Error occurred wh
 from __future__ import annotations
 
 from forensics.model.knowledge import KernelName
+from forensics.model.source import Rank
 from forensics.model.verdict import Contradiction, Failure, Fix, Incident
 from forensics.report.blocks import Block, Item, Items, Pairs, Paragraph, ReproOffer, Section
 from forensics.report.naming import CONFIDENCE, Names, frame_place
 from forensics.report.text import counted, listed, one_line, places, size, visible, words
 
+#: what is said of the rank that kept the others waiting, by how sure that is
+_BLAMED = {
+    "established": "is to blame",
+    "supported": "is most likely to blame",
+    "hypothesis": "is perhaps to blame",
+    "unknown": "is perhaps to blame",
+}
 #: what torch adds to every CUDA or HIP error (c10/cuda/CUDAException.cpp, CUDAMiscFunctions.cpp): true, and the same each time
 _BOILERPLATE = (
     "Search for `",
@@ -59,7 +67,7 @@ def _where(incident: Incident, primary: Failure, names: Names) -> list[tuple[str
                 f"{first} first; {names.ranks(alike)} alike" + (f" (all {len(every)} ranks)" if all_of else "")
             )
         elif incident.status.value == "hung":
-            parts.append(f"{first} is to blame")
+            parts.append(f"{first} {_BLAMED[_confidence_in(incident, verdict.rank)]}")
         else:
             parts.append(f"{first} first" if len(incident.ranks) > 1 else first)
     if primary.component:
@@ -70,6 +78,12 @@ def _where(incident: Incident, primary: Failure, names: Names) -> list[tuple[str
     if frame:
         parts.append(frame)
     return [("Where", " · ".join(parts))] if parts else []
+
+
+def _confidence_in(incident: Incident, rank: Rank) -> str:
+    """How sure it is that a rank kept the others waiting; the verdict's own confidence where no suspect is listed."""
+    suspects = incident.collective.suspects if incident.collective is not None else ()
+    return next((one.confidence for one in suspects if one.rank.key == rank.key), incident.verdict.confidence).value
 
 
 def _telling_frame(primary: Failure) -> str:

@@ -64,10 +64,8 @@ class Row(NamedTuple):
     phases: frozenset[str]
     needs_device: bool
     innermost: frozenset[str]
-
-
-#: what categories.toml calls exceptions in a serving engine's own files: no user's code is at fault there
-_OF_ENGINE = "An exception in the engine's own code"
+    by: frozenset[str]
+    rules_out: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -91,6 +89,8 @@ def _rows() -> tuple[Row, ...]:
             frozenset(row.get("phases", ())),
             bool(row.get("needs_device")),
             frozenset(row.get("innermost", ())),
+            frozenset(row.get("by", ())),
+            frozenset(row.get("rules_out", ())),
         )
         for row, words in zip(rows, needles, strict=True)
     )
@@ -226,6 +226,8 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
             continue
         if row.callers and ((caller := caller_of(first)) is None or caller.value not in row.callers):
             continue
+        if row.by and first.events[0].fields.get("by") not in row.by:
+            continue
         if row.innermost and not (first.frames and owner_of(first.frames[-1]).value in row.innermost):
             continue
         if row.phases and phase not in row.phases:
@@ -256,7 +258,7 @@ def _by_words(group: Group, phase: str | None) -> Judgement | None:
         {
             row.category: (row.category, row.title, Confidence.HYPOTHESIS)
             for row in found[1:]
-            if row.category is not best.category and not (row.category is Category.USER_CODE and best.title == _OF_ENGINE)
+            if row.category is not best.category and row.category.value not in best.rules_out
         }.values()
     )
     return Judgement(best.category, best.confidence, None, best.title, others[:3])

@@ -100,6 +100,12 @@ def _rows_for(message: str) -> tuple[Consequence, ...]:
     return _rows() if words.search(message[:_LOOKED_AT].lower()) is not None else others
 
 
+def tells_of_nothing(text: str) -> bool:
+    """True for the text of an error record that a library prints at every start: rows without conditions call it harmless."""
+    rows = (row for row in _rows_for(text) if row.id.startswith("harmless.") and not row.conditional and "message" in row.kinds)
+    return any(row.message is not None and row.message.search(text[:_LOOKED_AT]) is not None for row in rows)
+
+
 def _fits(row: Consequence, seen: Sighting) -> bool:
     """True where a row fits what was raised last and, in a chain, the innermost too: a wrapper around a real cause is none."""
     if row.kinds and seen.kind not in row.kinds:

@@ -58,6 +58,12 @@ _LEFT_OUT = (
     "Everything that the chosen lines show is the consequence of something else: the cause stands among those that {} left out, or "
     "outside this log."
 )
+#: how sure it is who kept the others waiting, which may be less sure than that they waited: in a title, and in a sentence
+_HOW_SURE = {
+    Confidence.ESTABLISHED: ("", ""),
+    Confidence.SUPPORTED: ("most likely", "The log supports that {} is to blame, and does not prove it."),
+    Confidence.HYPOTHESIS: ("perhaps", "That {} is to blame is a hypothesis."),
+}
 #: how many quotes a reader sees first
 _SHOWN = 3
 _STOPPED, _KILLED = ("KeyboardInterrupt", "SIGINT"), ("SIGKILL", "exit -9", "exit 137")
@@ -76,10 +82,11 @@ def _advice_for(category: Category, settings: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _settings(primary: Failure, facts: Facts, finding: Finding | None, outside: bool) -> list[str]:
+def _settings(primary: Failure, facts: Facts, finding: Finding | None, run: Analysis) -> list[str]:
     """Which of the advice's variants are this run's."""
     said = f"{primary.root_type or ''} {primary.root_message} {primary.message}"[:4_000]
-    kinds = situations(said, facts, finding)
+    by = run.cast.primary.first.events[0].fields.get("by") if run.cast.primary is not None else None
+    kinds = situations(said, facts, finding, str(by or ""))
     name = (primary.type or "").rsplit(".", 1)[-1]
     if name in _STOPPED:
         kinds.append("by_hand")
@@ -93,7 +100,7 @@ def _settings(primary: Failure, facts: Facts, finding: Finding | None, outside: 
         kinds.append("part_of_a_package")
     if own == "terminated" and name in _STOPPED:
         kinds.append("asked")
-    if primary.frames and primary.type and not outside:
+    if primary.frames and primary.type and not run.cast.outside:
         kinds.append("raised")
         if all(owner_of(frame) is not Owner.USER for frame in primary.frames[-3:]):
             kinds.append("of_engine")
@@ -127,7 +134,7 @@ def verdict_of(
     the options by which lines were taken away before anybody looked."""
     judgement, hang = run.judgement, run.hang
     finding, category = judgement.finding, judgement.category
-    settings = _settings(primary, facts, finding, run.cast.outside)
+    settings = _settings(primary, facts, finding, run)
     advice = _advice_for(category, settings)
     fault = known_fault(primary.type) if finding is None and category is Category.DRIVER_OR_HARDWARE else None
     memory = memory_in(f"{primary.root_message}\n{primary.message}") if category is Category.OOM_GPU else None
@@ -180,7 +187,10 @@ def _of_fault(type_: str, fault: FaultCode) -> str:
 
 def _title(primary: Failure, judgement: Judgement, hang: Hang | None) -> str:
     if hang is not None and hang.culprit is not None:
-        return f"{hang.culprit.label} kept the others waiting in {hang.collective.op or 'a collective'}"
+        where, who = hang.collective.op or "a collective", hang.culprit.label
+        if hang.confidence is Confidence.ESTABLISHED:
+            return f"{who} kept the others waiting in {where}"
+        return f"The ranks waited in {where}, {_HOW_SURE[hang.confidence][0]} for {who}"
     if judgement.finding is not None:
         return _of_this_device(judgement.finding.title, primary)
     told = told_by(primary.chain, primary.root_type, primary.root_message)
@@ -212,7 +222,9 @@ def _who(run: Analysis, left_out: str, single: bool, killed: bool, broken: bool)
     """Whose failure it was, and what the log shows of the others' part in it. left_out: options that took lines away; single: there is
     one process only."""
     if run.hang is not None:
-        return [run.hang.note[0].upper() + run.hang.note[1:] + "."] if run.hang.note else []
+        note, culprit = run.hang.note, run.hang.culprit
+        sure = _HOW_SURE[run.hang.confidence][1].format(culprit.label) if culprit is not None else ""
+        return [note[0].upper() + note[1:] + "." + (f" {sure}" if sure else "")] if note else []
     if run.rank is None or run.named:
         return []
     if run.same:
@@ -297,6 +309,13 @@ def only_fragments(proof: Evidence) -> Verdict:
     """Error records stand in the log, and none of them is whole."""
     why = "Error records stand in the log, but what failed is not among their lines, and nothing shows that the job worked."
     return Verdict(Category.UNKNOWN, "Something failed", why, Confidence.UNKNOWN, evidence=(proof,))
+
+
+def after_all_work(verdict: Verdict, done: Evidence) -> Verdict:
+    """The same, with a line above the failure that says that all of the work is done: what came later may be the clearing up, or the
+    saving of what the work was for."""
+    told = "The job had said before that its work was done: what failed behind that may have cost a part of the result, or nothing."
+    return replace(verdict, explanation=f"{verdict.explanation} {told}", evidence=(*verdict.evidence, done))
 
 
 def perhaps(finding: Finding, proof: Evidence) -> Verdict:

@@ -14,7 +14,7 @@ from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind
 from forensics.model.knowledge import Facts
 from forensics.model.record import replace
-from forensics.model.source import Evidence, Span
+from forensics.model.source import Evidence, LogLine, Span
 from forensics.model.verdict import (
     Category,
     Confidence,
@@ -28,13 +28,14 @@ from forensics.model.verdict import (
 )
 from forensics.verdict import explain, hardware
 from forensics.verdict.analysis import Analysis, came_back, choose
+from forensics.verdict.consequences import tells_of_nothing
 from forensics.verdict.describe import describe
 from forensics.verdict.incidents import Run, split
 from forensics.verdict.jobs import Jobs
 from forensics.verdict.launcher import with_launchers_word
 from forensics.verdict.local_ranks import join_local
 from forensics.verdict.order import Order
-from forensics.verdict.outcome import is_harmless, moved_until
+from forensics.verdict.outcome import finished_before, is_harmless, moved_until
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.ranks import strip
 from forensics.verdict.runs import analyse
@@ -83,11 +84,15 @@ def _severe(intake: Intake, run: Run) -> Span | None:
     lines = (
         line
         for line in intake.lines
-        if (line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip() and not is_harmless(line))
+        if (line.level in ("ERROR", "CRITICAL", "FATAL") and line.origin and line.text.strip() and not _is_noise(line))
         or line.text.startswith(_FOOTERS)
     )
     spans = (Span(line.source, line.number, line.number) for line in lines)
     return next((span for span in spans if run.holds(span)), None)
+
+
+def _is_noise(line: LogLine) -> bool:
+    return is_harmless(line) or tells_of_nothing(line.text)
 
 
 def _is_blank(intake: Intake) -> bool:
@@ -156,6 +161,9 @@ def _incident(
         against = contradictions
         moving = bool(primary.evidence) and moved_until(quotes, primary.evidence[0].span)
         verdict = explain.verdict_of(primary, chosen, facts, against, _of_hang(chosen, quotes), moving, intake.left_out)
+        done = finished_before(quotes, primary.evidence[0].span) if status is Status.UNKNOWN and primary.evidence else None
+        if done is not None:
+            verdict = explain.after_all_work(verdict, quotes.of(done, "the work was done"))
         verdict = with_quiet_rank(verdict, chosen.cast, chosen.hang, intake.activity)
         verdict = with_launchers_word(
             verdict,

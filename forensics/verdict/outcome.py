@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import floor
 
+from forensics.callpath import owner_of
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
@@ -18,6 +19,7 @@ from forensics.ingest.needles import needles_of_list
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
 from forensics.model.source import LogLine, Span
+from forensics.model.verdict import Owner
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.requests import QUOTED
 from forensics.verdict.sighting import SHOWN, TAUGHT, Sighting, is_work_text
@@ -107,7 +109,7 @@ def is_end(line: LogLine) -> bool:
 
 
 def is_harmless(line: LogLine) -> bool:
-    """True for an error record that a library prints at every start."""
+    """True for an error record in which a compiler tells of a choice that it leaves out."""
     return said_in("harmless").search(line.text[:2_000]) is not None
 
 
@@ -311,8 +313,10 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
 
 def is_one_requests(seen: Sighting) -> bool:
     """True for an exception that a front end logs while it answers one request with an error: a service that was at work goes on, also
-    where the log ends there."""
-    return seen.kind == "python" and not _outlasts(seen) and said_in("for_a_request").search(seen.heading[:500]) is not None
+    where the log ends there. That it is a front end, an engine's frame shows: a job's own client says such words, too."""
+    if seen.kind != "python" or _outlasts(seen) or said_in("for_a_request").search(seen.heading[:500]) is None:
+        return False
+    return any(owner_of(frame) is Owner.ENGINE for link in seen.chain for frame in link.frames)
 
 
 def _outlasts(seen: Sighting) -> bool:

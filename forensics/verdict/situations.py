@@ -25,7 +25,8 @@ _ALLOCATOR = pattern_of(r"\bPYTORCH_(?:[A-Z]{2,6}_)?ALLOC_CONF\b")
 
 class Situation(NamedTuple):
     """A row of the table. says: of the failure's words; rules: how ids of signatures begin; engines: names; gpu: how the name of a
-    device's architecture begins, "" where the situation is about none; allocator: the variable that sets up torch's allocator there."""
+    device's architecture begins, "" where the situation is about none; allocator: the variable that sets up torch's allocator there; by:
+    who told it, "" for whoever did."""
 
     name: str
     says: re.Pattern[str] | None
@@ -33,6 +34,7 @@ class Situation(NamedTuple):
     engines: tuple[str, ...]
     gpu: str
     allocator: str
+    by: str
 
 
 @lru_cache(maxsize=1)
@@ -46,19 +48,20 @@ def rows() -> tuple[Situation, ...]:
             tuple(row.get("engines", ())),
             row.get("gpu", ""),
             row.get("allocator", ""),
+            row.get("by", ""),
         )
         for row in table("verdict/situations")["situation"]
     )
 
 
-def situations(said: str, facts: Facts, finding: Finding | None) -> list[str]:
-    """Names of the situations, in the table's order. said: type and messages of the failure."""
+def situations(said: str, facts: Facts, finding: Finding | None, by: str = "") -> list[str]:
+    """Names of the situations, in the table's order. said: type and messages of the failure; by: who told it, as its parser says."""
     found = []
     for row in rows():
         if row.gpu and facts.gpu is not None and facts.gpu.sm:
             holds = facts.gpu.sm.startswith(row.gpu)
         else:
-            holds = row.says is not None and row.says.search(said) is not None
+            holds = (row.says is not None and row.says.search(said) is not None) or (bool(row.by) and row.by == by)
         if holds or facts.engine in row.engines or (finding is not None and bool(row.rules) and finding.id.startswith(row.rules)):
             found.append(row.name)
     return found

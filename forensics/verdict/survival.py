@@ -22,6 +22,7 @@ from forensics.verdict.outcome import (
     ends_behind,
     finished_before,
     in_step,
+    is_done,
     is_one_requests,
     is_work,
     logged_and_went_on,
@@ -42,6 +43,8 @@ _FATAL = frozenset(("fatal_signal", "hardware", "oom_kill", "collective_timeout"
 _CHECKS = 20
 #: lines of work that may still be written behind the scheduler's word that a job is cancelled
 _FLUSHED = 2
+#: seconds that a machine is left from the notice that it is taken back, at most (clouds give two minutes and less)
+_NOTICE = 300.0
 #: how often a program refuses its arguments until it does so each time that a script starts it
 _EACH_TIME = 3
 #: how a program sets off what it quotes; bars stand around exceptions that are its own, too
@@ -57,6 +60,8 @@ _REMOTE = ("ray.exceptions.RayTaskError", "ray.exceptions.RayActorError", "ray.e
 def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes, run: Run) -> Status | None:
     """HEALTHY where the error was dealt with and the job went on, DEGRADED where a server served on, None where it ended."""
     members = [m for g in cast.groups for m in g.members]
+    if (outlived := _outlived_notice(members, quotes)) is not None:
+        return outlived
     ends = [m for m in members if m.kind == "exit" and m.weight and _unexplained(m) and m.events[0].kind is not EventKind.LIFECYCLE]
     if any(_bad_exit(m) and not _of_another(m, quotes) for m in ends):
         return None
@@ -123,6 +128,21 @@ def _said_afterwards(seen: Sighting, quotes: Quotes) -> bool:
     """True for a bare message behind the line that says that all of the work is done: a script that clears up says it."""
     bare = seen.kind == "message" and seen.weight <= 2 and not seen.typed and seen.rank is None
     return bare and finished_before(quotes, seen.span) is not None
+
+
+def _outlived_notice(members: Sequence[Sighting], quotes: Quotes) -> Status | None:
+    """What became of a job where all that is told is that machines were taken back: others may have taken their place. None where neither
+    the end of its work nor work long after the notice shows that."""
+    open_ = [m for m in members if m.role is None and m.weight >= 1]
+    if not open_ or any(m.events[0].fields.get("by") != "cloud" for m in open_):
+        return None
+    last = max(open_, key=lambda m: m.span.last_line)
+    later = quotes.after(last.span)
+    if any(map(is_done, later)):
+        return Status.HEALTHY
+    gone = None if last.time is None else last.time + _NOTICE
+    longer = gone is not None and any(line.time is not None and line.time > gone and is_work(line) for line in later)
+    return Status.DEGRADED if longer else None
 
 
 def _cancelled(primary: Group) -> bool:

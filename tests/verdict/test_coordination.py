@@ -98,3 +98,9 @@ def test_of_one_ranks_lines_nobody_knows_who_was_first(told: Told) -> None:
     single = "[2026-05-03 10:00:07] server_args=ServerArgs(model_path='/m', tp_size=1, dp_size=1)\n" + SCHEDULER.replace("TP2", "TP0")
     explanation = told(single).verdict.explanation
     assert "failed first" not in explanation and "has lines" not in explanation  # there is no other
+
+
+def test_the_map_of_the_hosts_memory_tells_of_the_host(told: Told) -> None:
+    dump = "2026-05-03 10:00:09.4: I external/xla/xla/tsl/framework/bfc_allocator.cc:1039] BFCAllocator dump for {}\n"
+    assert told(dump.format("xla_gpu_host_bfc")).verdict.category is Category.OOM_HOST
+    assert told(dump.format("GPU_0_bfc")).verdict.category is Category.OOM_GPU

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forensics.model.verdict import Category, Incident, Status
+from forensics.model.verdict import Category, Confidence, Incident, Status
 from forensics.pipeline import analyze
 
 from .conftest import Told
@@ -77,6 +77,17 @@ def test_counters_show_who_never_came(told: Told) -> None:
     incident = told(timed_out(2) + timed_out(3) + timed_out(0) + state(1, 5, 5) + state(0, 6, 5))
     assert culprit(incident) == 1
     assert "never entered" in (incident.verdict.culprit_note or "")
+
+
+def test_the_culprit_is_named_no_surer_than_it_is_known(told: Told) -> None:
+    """That a collective timed out is proven; that the only silent rank is to blame is not."""
+    incident = told("".join(timed_out(rank) for rank in (0, 1, 3)))
+    assert incident.collective is not None
+    assert [one.confidence for one in incident.collective.suspects] == [Confidence.SUPPORTED]
+    assert incident.verdict.title == "The ranks waited in ALLREDUCE, most likely for rank 2"
+    assert "does not prove it" in incident.verdict.explanation
+    counted = told("".join(timed_out(rank) for rank in (0, 2, 3)) + "".join(state(rank, 5 if rank == 1 else 8, 5) for rank in range(4)))
+    assert counted.verdict.title == "rank 1 kept the others waiting in ALLREDUCE" and "prove" not in counted.verdict.explanation
 
 
 def test_a_desync_report_is_believed(told: Told) -> None:

@@ -82,6 +82,23 @@ def test_a_machine_that_is_taken_back(told: Told, notice: str) -> None:
     assert "taken back" in incident.verdict.title and "checkpoint" in incident.verdict.next_steps[0] and incident.verdict.rank is None
 
 
+TAKEN = "2026-05-03 10:00:05 WARNING Node worker-7 was preempted, another one takes its place\n"
+LONG_AFTER = "".join(f"2026-05-03 10:{n:02d}:00 step {n} loss 1.9\n" for n in range(6, 15))
+
+
+@pytest.mark.parametrize(
+    ("behind", "status"),
+    [
+        (LONG_AFTER + "2026-05-03 10:15:00 Training completed\n", Status.HEALTHY),
+        (LONG_AFTER, Status.DEGRADED),
+        ("2026-05-03 10:00:06 step 6 loss 2.2\n2026-05-03 10:00:40 step 7 loss 2.1\n", Status.KILLED),
+    ],
+    ids=["to its end", "longer than such a machine is left", "until the machine was gone"],
+)
+def test_a_job_may_go_on_without_a_machine_that_was_taken_back(told: Told, behind: str, status: Status) -> None:
+    assert told(STEPS + TAKEN + behind).status is status
+
+
 @pytest.mark.parametrize(
     "calm",
     [

@@ -75,4 +75,6 @@ def test_tests_of_which_one_failed_did_not_end_well(told: Told) -> None:
 def test_a_script_that_prints_what_it_does_prints_its_exit(told: Told) -> None:
     incident = told(WORK + "+ exit 137\n")
     assert incident.primary is not None and incident.primary.type == "SIGKILL"
+    # what a command substitution ends with is a value
+    assert told("++ grep -q b7 hosts\n++ exit 1\n+ torchrun train.py\n" + WORK).primary is None
     assert told(WORK + "+ exit 0\n").primary is None and told(WORK + "note: + exit 137 means a kill\n").primary is None

@@ -211,3 +211,18 @@ def test_a_path_with_backslashes_tells_as_much(told: Told) -> None:
     assert primary(here).fingerprint == primary(there).fingerprint
     assert primary(here).frame_owners == primary(there).frame_owners
     assert primary(there).frames[-1].file == r"C:\srv\env\site-packages\huggingface_hub\file_download.py"
+
+
+_OLD = (
+    'time=2026-11-29T20:15:20.250Z level=INFO source=gpu.go:600 msg="unable to load cuda driver library" library=/opt/drv/libcuda.so.1 '
+    'error="symbol lookup for cuMemGetInfo_v2 failed: undefined symbol: cuMemGetInfo_v2"\n'
+)
+_RUNS = 'time=2026-11-29T20:15:21.250Z level=INFO source=types.go:130 msg="inference compute" id=0 library=cpu total="62.0 GiB"\n'
+_ANSWERED = '[GIN] 2026/11/29 - 20:16:20 | {} |  2.3s | 127.0.0.1 | POST "/api/generate"\n'
+
+
+def test_a_server_that_goes_on_without_a_driver_too_old_for_it_is_no_failure(told: Told) -> None:
+    assert told(_OLD).verdict.signature == "driver.too-old-for-program"
+    assert told(_OLD + _RUNS).status is Status.HEALTHY
+    assert told(_OLD + _ANSWERED.format(200)).status is Status.HEALTHY
+    assert told(_OLD + _ANSWERED.format(500)).status is not Status.HEALTHY

@@ -80,6 +80,11 @@ def test_what_fails_one_request_leaves_the_service_standing(told: Told, heading:
     assert told(LOGGED.format(heading=heading, raised=raised)).status is status
 
 
+def test_a_jobs_own_client_is_no_front_end(told: Told) -> None:
+    raised = 'Traceback (most recent call last):\n  File "/srv/rl/rollout.py", line 8, in ask\n    x = d["b17"]\nKeyError: \'b17\'\n'
+    assert told("step 1 | loss 2.31\nERROR:root:Error in request: sampling\n" + raised).status is Status.CRASHED
+
+
 def test_a_front_end_in_rust_at_work_shows_by_its_answers(told: Told) -> None:
     sent = "2026-11-29T20:15:{:02d}.100000Z  INFO http-request: dynamo_llm::http::service::service_v2: http response sent status={} latency_ms=812\n"
     error = "2026-11-29T20:15:05.100000Z ERROR dynamo_llm::discovery::watcher: error removing model error=no card for w/7f\n"

@@ -397,3 +397,12 @@ def test_a_stall_that_ended_or_followed_is_not_the_failure(told: Told) -> None:
     for text in (error + STALL, STALL + error):
         incident = told(text)
         assert incident.primary is not None and incident.primary.type == "ValueError"
+
+
+def test_an_error_behind_all_of_the_work_is_told_as_that(told: Told) -> None:
+    """Clearing up, or saving what the work was for: nobody knows which, and so it is neither healthy nor a crash."""
+    work, error = "".join(f"step {n} | loss 2.{n}1\n" for n in range(1, 6)), "2026-11-29 20:15:20 ERROR could not write to {}\n".format("/data/out")
+    incident = told(work + "Training completed\n" + error)
+    assert incident.status is Status.UNKNOWN and "its work was done" in incident.verdict.explanation
+    assert any(proof.quote == "Training completed" for proof in incident.verdict.evidence)
+    assert "its work was done" not in told(work + error).verdict.explanation

@@ -36,7 +36,7 @@ from forensics.parse.python.shapes import (
 MESSAGE_LINES, NOISE_LINES = 400, 40
 #: lines that other writers may put between two lines of one message
 MESSAGE_GAP = 200
-#: seconds between two lines of one message that a logger stamped each
+#: seconds between two lines of one message where each was a record of its own: printed at once, they are milliseconds apart
 _AT_ONCE = 0.01
 #: so many lines that are missing are a hole, not a line that a terminal had broken into some
 HOLE = 30
@@ -305,7 +305,7 @@ class _Walker:
         self.finish()
 
     def stamped_apart(self) -> bool:
-        """True where the open block's header and its exception line were stamped each on its own, within a moment."""
+        """True where lines of the open block's traceback bear times of their own, all within a second."""
         assert self.now is not None
         times = [i.line.time for i in self.now.items if i.kind in (Kind.HEAD, Kind.FRAME) and i.line.time is not None]
         return len(times) > 1 and 0 < max(times) - min(times) < 1
