@@ -48,7 +48,7 @@ _NEVER = Lazy(r"\[([\d, -]{1,400})\] (?:never|didn't) join(?:ed)? any collective
 _LEVEL = Lazy(r"#(\d+) (started|finished) ranks")
 _STATE = Lazy(r"\[([\d, -]{1,400})\] (started|finished) (\w{1,60})")
 _PRINT = Lazy(
-    r"Rank (\d+) is running (?:collective|inconsistent collective)?: ?(?:CollectiveFingerPrint\()?(?:SequenceNumber=(\d+), ?)?OpType=(\w{1,60})(?:, TensorShape=(\[[^\]]{0,200}\]))?(?:, TensorDtypes=([^,)]{0,60}))?"
+    r"Rank (\d+) is running (?:collective|inconsistent collective)?: ?(?:CollectiveFingerPrint\()?(?:SequenceNumber=(\d+),? ?)?OpType=(\w{1,60})(?:, TensorShape=(\[[^\]]{0,200}\]))?(?:, TensorDtypes=([^,)]{0,60}))?"
 )
 _PASSED = Lazy(r"Ranks? ([\d, ]{1,2000}) failed to pass monitoredBarrier in (\d+) ms")
 

@@ -55,7 +55,7 @@ _ADVICE = (
 )
 
 _LINE = Lazy(
-    r"(?P<host>[\w.-]{1,120}):(?P<pid>\d+):(?P<tid>\d+) (?:\[(?P<device>-?\d+)\] )?(?:(?P<file>[\w./-]{1,120}):(?P<line>\d+) ?(?:\([^)]{0,120}\) )?)?NCCL (?P<level>WARN|INFO|ERROR) ?(?P<message>.*)$"
+    r"(?P<host>[\w.-]{1,120}):(?P<pid>\d+):(?P<tid>\d+) (?:\[(?P<device>-?\d+)\] )?(?:(?P<file>[\w./-]{1,120})[: ](?P<line>\d+) ?(?:\([^)]{0,120}\) )?)?NCCL (?P<level>WARN|INFO|ERROR) ?(?P<message>.*)$"
 )
 _BARE = Lazy(r"NCCL (?P<level>WARN|ERROR) (?P<message>.*)$")
 _IB = Lazy(r"(?:status=|with error )(\d+)")
@@ -71,6 +71,8 @@ _TELLS = Lazy(
 #: lines that are asked for them
 _MOST_LINES = 50_000
 _LOCAL = Lazy(r"Connection closed by localRank (\d+)")
+#: where an error passes by on its way up, which old releases print as a warning: "transport.cu:153 -> 2 [Proxy thread error]"
+_TRACE = Lazy(r"^[\w./-]{1,120}\.(?:cu|cc|cpp|h):\d{1,6} ?-> ?-?\d{1,6}(?: \[[^\]]{1,60}\])?$")
 _CUDA = Lazy(r"Cuda failure (?:(\d+) )?'([^']{1,200})'")
 
 
@@ -153,7 +155,7 @@ def _event(line: LogLine, message: str, level: str, fields: dict[str, Any]) -> E
             level=level,
         )
     closed = _LOCAL.search(message)
-    if level == "INFO" and not closed:
+    if (level == "INFO" and not closed) or _TRACE.match(message):
         return None
     if closed:
         fields["closed_by_local_rank"] = int(closed[1])

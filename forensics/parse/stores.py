@@ -90,10 +90,10 @@ _TABLE = Table(
             "store based barrier on rank",
             r"(?P<message>Timed out initializing process group in store based barrier on rank:? (?P<rank>\d+), for key: (?P<key>\S{1,120}) \(world_size=(?P<world_size>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+).*)$",
         ),
+        _row("rendezvous", " due to an error of type Rendezvous", r"(?P<message>The node '[^']{1,200}' has failed to .*)$"),
         _row("rendezvous", "RendezvousConnectionError", r"(?P<message>RendezvousConnectionError.*)$"),
         _row("rendezvous", "RendezvousTimeoutError", r"(?P<message>RendezvousTimeoutError.*)$"),
         _row("rendezvous", "RendezvousClosedError", r"(?P<message>RendezvousClosedError.*)$"),
-        _row("rendezvous", "The node has failed to", r"(?P<message>The node '[^']{1,200}' has failed to .*)$"),
         _row(
             "rendezvous",
             "connection to the C10d store has failed",

@@ -217,7 +217,7 @@ def _entry(intake: Intake, index: int) -> Event | None:
     if host:
         rank = Rank(rank.label, rank.number, rank.axes, host, rank.pid)
     words = str(fields.get("traceback", ""))
-    if words.startswith("To enable traceback see"):
+    if words.lstrip('"').startswith(("To enable traceback see", "Traceback (most recent call last)")):  # the last: it stands below
         words = ""
     return _exit(first, last, int(code["code"]) if code["code"] else None, int(code["pid"]), rank, words, fields)
 

@@ -15,6 +15,7 @@ from forensics.ingest.compiled import pattern_of
 from forensics.model.record import draft, field
 from forensics.model.source import Rank
 from forensics.model.stack import Frame
+from forensics.verdict.recorded import is_first, is_recorded
 from forensics.verdict.sighting import Sighting
 
 try:  # the same function; hashlib loads all of OpenSSL for it
@@ -101,9 +102,9 @@ def fold(seen: Sequence[Sighting]) -> list[Group]:
 
 
 def _lead(group: Group) -> None:
-    """Of exits that a launcher lists in one summary, the one that it saw first leads."""
-    if group.first.kind == "exit" and group.first.events[0].fields.get("what") == "summary":
-        seen = next((m for m in group.members if m.events[0].fields.get("first_observed") is True), None)
+    """Of exits that a launcher lists in one summary, and of the tracebacks that it shows there, the one that it saw first leads."""
+    if is_recorded(group.first) or (group.first.kind == "exit" and group.first.events[0].fields.get("what") == "summary"):
+        seen = next((m for m in group.members if is_first(m)), None)
         if seen is not None and seen is not group.first:
             group.first = seen
             group.members = [seen, *(m for m in group.members if m is not seen)]

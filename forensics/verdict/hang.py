@@ -351,9 +351,8 @@ def _told(
     )
     confidence = named.confidence if named else Confidence.UNKNOWN
     waited = tuple(e for s in (group.waiting if group else ()) for e in s.events[:1])[:1]
-    return Hang(
-        named.culprit if named else None, note, confidence, verdict, (*(named.events if named else ()), *waited)
-    )
+    behind = (*(named.events if named else ()), *waited) or tuple(reports[:1])
+    return Hang(named.culprit if named else None, note, confidence, verdict, behind)
 
 
 def _started(timeouts: Sequence[Event], sample: Collective) -> float | None:

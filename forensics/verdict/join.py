@@ -31,6 +31,7 @@ from forensics.verdict.join_device import (
     join_signals,
 )
 from forensics.verdict.order import Order
+from forensics.verdict.recorded import join_recorded
 from forensics.verdict.sighting import Near, Sighting, close, same_process
 
 #: torch's signal handlers in a data loader's worker
@@ -41,7 +42,7 @@ _BELOW = 8
 
 def join(seen: Sequence[Sighting], events: Sequence[Event], order: Order) -> list[Sighting]:
     """Folds each failure's several tellings into the one that says most. events: all of the run, for stacks and reports."""
-    kept = _absorb_repeated(list(seen))
+    kept = _absorb_repeated(join_recorded(seen))
     kept = _join_reraised(_join_panics(kept))
     kept = _join_kills(kept)
     kept = _join_step_ends(kept)

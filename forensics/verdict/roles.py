@@ -21,6 +21,7 @@ from forensics.verdict.order import Order
 from forensics.verdict.outcome import caught, works_on
 from forensics.verdict.outlived import DEADLY, of_the_start, worked_between
 from forensics.verdict.quotes import Quotes
+from forensics.verdict.recorded import is_first, is_recorded
 from forensics.verdict.sighting import Sighting
 
 _COMMUNICATES = Pattern(
@@ -126,7 +127,7 @@ def _primary(ordered: Sequence[Group], quotes: Quotes, early: Sequence[Group]) -
     free = [g for g in ordered if g.first.role is None and g not in early]
     certain = [g for g in free if g.first.weight >= 3 or g.first.typed or g.first.refused]
     if certain and not _outlived(certain, ordered, quotes):
-        return _named(_first_fatal(certain, quotes), ordered), False
+        return _named(_first_recorded(_first_fatal(certain, quotes), certain), ordered), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
     warned = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value == "communication"]
     warned.sort(key=lambda g: not any(_HARD.search(text) for text in g.first.texts))
@@ -211,7 +212,7 @@ def _without_cleanup(
     kills = [
         g
         for g in deadly
-        if g.first.type in _KILL and not _ENDED.search(g.first.message[:1_000]) and not any(map(_seen_first, g.members))
+        if g.first.type in _KILL and not _ENDED.search(g.first.message[:1_000]) and not any(map(is_first, g.members))
     ]
     if not kills:
         return list(deadly), []
@@ -229,11 +230,6 @@ def _without_cleanup(
 def _is_gone(seen: Sighting) -> bool:
     """Whether Ray says of a rank that its process ended without a word: those that it spoke with see broken connections before that."""
     return seen.rank is not None and seen.rank.number is not None and seen.message.startswith(_GONE)
-
-
-def _seen_first(seen: Sighting) -> bool:
-    """Whether a launcher calls this end the first that it saw."""
-    return any(event.fields.get("first_observed") is True for event in seen.events)
 
 
 def _ended_by_watchdog(
@@ -280,6 +276,14 @@ def _named(first: Group, ordered: Sequence[Group]) -> Group:
                         member.frames = member.chain[-1].frames or member.frames
                 return group
     return first
+
+
+def _first_recorded(first: Group, certain: Sequence[Group]) -> Group:
+    """The group, or, where no clock tells when it came and a launcher's summary shows its traceback, the one of that summary that it
+    saw first: it knows when each was raised, and lists that one last."""
+    if first.first.time is not None or not any(map(is_recorded, first.members)) or any(map(is_first, first.members)):
+        return first
+    return next((g for g in certain if any(is_recorded(m) and is_first(m) for m in g.members)), first)
 
 
 def _outlived(certain: Sequence[Group], ordered: Sequence[Group], quotes: Quotes) -> bool:

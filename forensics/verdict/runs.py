@@ -57,7 +57,7 @@ def analyse(
     hang = explain_hang(run.events, intake.activity, facts.at_least)
     seen = _fewer(_sightings(run, findings, quotes, job_began(run.events, intake)), intake)
     told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
-    if hang is not None and not told and not any(s.kind == "collective_timeout" for s in seen):
+    if hang is not None and hang.events and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
     told_once = join(seen, run.events, order)
     finish(told_once)

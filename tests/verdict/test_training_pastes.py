@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forensics.model.verdict import Category
+from forensics.model.verdict import Category, Status
 from tests.verdict.conftest import Told, number, primary
 
 _TRACE = (
@@ -135,3 +135,31 @@ def test_a_store_to_which_too_few_processes_came(told: Told) -> None:
     # what a rank raised before it could come is the cause
     earlier = told("[rank3]: " + _TRACE.replace("\n", "\n[rank3]: ").removesuffix("[rank3]: ") + text)
     assert primary(earlier).type == "ValueError"
+
+
+def test_a_box_whose_head_was_cut_off_still_shows_where_it_failed(told: Told) -> None:
+    box = (
+        "│ ❱  88 │   loss = step(batch)                                │\n"
+        "│                                                            │\n"
+        "│ /venv/lib/python3.11/site-packages/engine/runtime/conf.py: │\n"
+        "│ 412 in _check_sizes                                        │\n"
+        "│                                                            │\n"
+        "│   411 │   │   sizes = self.sizes                            │\n"
+        "│ ❱ 412 │   │   return self.rows[sizes]                       │\n"
+        "╰────────────────────────────────────────────────────────────╯\n"
+    )
+    incident = told(box + "IndexError: index 5 is out of bounds for dimension 0 with size 4\n")
+    assert primary(incident).type == "IndexError"
+    assert [(f.file.rsplit("/", 1)[-1], f.line, f.function, f.code) for f in primary(incident).frames] == [
+        ("conf.py", 412, "_check_sizes", "│   │   return self.rows[sizes]")
+    ]
+    # a table with such a mark is no stack
+    assert told("│ NAME    │ STATUS │\n│ ❱ run-7 │ active │\n").status is Status.HEALTHY
+
+
+def test_a_code_mark_before_a_rank_is_no_writer(told: Told) -> None:
+    lines = [f"[rank3]: {line}" for line in _TRACE.splitlines()]
+    for mark in ("`", "` ", "```"):
+        incident = told(f"same here\n{mark}" + "\n".join(lines) + "`\n")
+        assert number(incident) == 3
+        assert [frame.line for frame in primary(incident).frames] == [41, 30]

@@ -27,6 +27,7 @@ from forensics.parse.python.shapes import (
     is_native_frame,
     is_whole,
     looks_raised,
+    opens_box,
     raised,
     raised_name,
     shifted_raise,
@@ -124,7 +125,7 @@ class _Walker:
 
     def finish(self) -> None:
         """The open block ends."""
-        if (self.now and any(i.kind is Kind.FRAME for i in self.now.items)) or (self.now and self.now.headed):
+        if self.now and (self.now.headed or any(i.kind in (Kind.FRAME, Kind.BOX) for i in self.now.items)):
             self.blocks.append(self.now)
         self.now, self.blanks, self.noise, self.linked = None, [], 0, False
         self.frame, self.code, self.message = None, "", []
@@ -141,7 +142,8 @@ class _Walker:
         item = self.lane.items[at]
         kind = item.kind
         if self.now is None:
-            if kind is Kind.HEAD or (kind is Kind.FRAME and not item.line.text.startswith(" " * 9)):
+            framed = kind is Kind.FRAME and not item.line.text.startswith(" " * 9)
+            if kind is Kind.HEAD or framed or (kind is Kind.BOX and opens_box(item.line.text)):
                 self.begin(at, item)
             return
         if kind is Kind.GROUPED and self.grouped:
@@ -171,7 +173,7 @@ class _Walker:
             self.now.heading = heading_of(item.line.text)
             if not self.now.heading:
                 self.head_above(at, item)
-        else:
+        elif item.kind is Kind.FRAME:
             self.frame = item
         self.now.items.append(item)
 

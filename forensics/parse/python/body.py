@@ -26,13 +26,16 @@ from forensics.model.stack import Frame
 from forensics.parse.python.shapes import (
     ARROW,
     BOX_CODE,
+    BOX_FILE,
     BOX_FRAME,
+    BOX_REST,
     FRAME,
     HEADER,
     LOOK,
     PLACE,
     TORN_FRAME,
     Kind,
+    in_box,
     indented_raise,
     kind_of,
     link_of,
@@ -258,13 +261,21 @@ def _frame(reader: _Reader, text: str, at: int) -> None:
 
 def _box(reader: _Reader, text: str, at: int) -> None:
     """A line of rich's box: a place, the marked source line, or neither (other source lines, locals)."""
-    content = text.strip(" \t│┃╭╰╮╯┏┗┓┛")
+    content = in_box(text)
+    frames = reader.open.frames
     found = BOX_FRAME.match(content)
     if found:
-        reader.open.frames.append(Frame(found["function"] or "", found["file"], int(found["line"]), log_line=at))
+        frames.append(Frame(found["function"] or "", found["file"], int(found["line"]), log_line=at))
         return
-    frames = reader.open.frames
+    broken = BOX_FILE.match(content)
+    if broken:
+        frames.append(Frame("", broken["file"], None, log_line=at))
+        return
     if not frames:
+        return
+    rest = BOX_REST.match(content) if frames[-1].line is None and not frames[-1].function else None
+    if rest:
+        frames[-1] = replace(frames[-1], line=int(rest["line"]), function=rest["function"] or "")
         return
     if not frames[-1].function:
         frames[-1] = replace(frames[-1], function=content.split("(")[0][:200] or "?")

@@ -79,6 +79,10 @@ class Lane:
 _NUMBERED = pattern_of(r"^ {0,7}\d{1,7}(?:\t|  )")
 
 
+#: how rich marks the line of the source that a box is about
+MARKED = ("│ ❱", "┃ ❱")
+
+
 def prefix_of(line: LogLine) -> str:
     """The part of the line before its text, times as "#", ends trimmed, without the number that a pager gave the line."""
     raw, text = line.raw, line.text
@@ -90,7 +94,8 @@ def prefix_of(line: LogLine) -> str:
     head = raw[: raw.rindex(text)] if text and text in raw else raw[: len(raw) - len(text)]
     head = _NUMBERED.sub("", head[:400], 1)
     own = " ".join(_TIMES.sub("#", head).split())
-    return own.removeprefix("**").removesuffix(" **")  # of a line that its poster set in bold, or what stands behind the prefix
+    own = own.removeprefix("**").removesuffix(" **")  # of a line that its poster set in bold, or what stands behind the prefix
+    return own.lstrip("` ")  # of the first line of what its poster marked as code
 
 
 _CLUSTER = pattern_of(r"[ \t]*\[repeated (?P<count>\d{1,6})x across cluster\](?: \(Ray .{0,400})?\s*$")
@@ -119,6 +124,7 @@ def regions(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
             and not is_test_line(text)
             and text.strip() != "At:"
             and REPORT not in text
+            and not text.startswith(MARKED)
         ):
             if at < end and text.startswith("-") and ARROW.match(text) is not None:
                 end = at + AFTER  # IPython shows several lines of the source to each frame

@@ -120,6 +120,10 @@ _ENDS_HEADER = pattern_of(r":?[ \t`│┃|]*(?:\[repeated \d.*|\(in .*|\(RANK \d
 #: rich: `/srv/a.py:12 in main`, and the marked source line
 BOX_FRAME = Pattern(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8}) in ?(?P<function>\S{0,200})$")
 BOX_CODE = Pattern(r"^[❱>] *\d{1,8} ?(?P<code>.*)$")
+#: the place where the box is too narrow for it: the file, and its end in the next line
+BOX_FILE = Pattern(r"^(?P<file>[^\s:][^:\n]{0,500}\.\w{1,5}): ?$")
+BOX_REST = Pattern(r"^(?P<line>\d{1,8}) in ?(?P<function>\S{0,200})$")
+_BORDER = " \t│┃╭╰╮╯┏┗┓┛"
 #: IPython, new and old
 PLACE = Pattern(
     r"^(?:File (?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,8})(?:, in (?P<function>[^(\n]{1,200}).*)?"
@@ -174,6 +178,17 @@ def kind_of(text: str) -> Kind:
     if text.endswith(" frames") and text[:-7].isdigit():
         return Kind.BLANK  # "22 frames": where Colab folds a stack
     return Kind.RAISED if raised(text) else Kind.TEXT
+
+
+def in_box(text: str) -> str:
+    """What stands between the borders of a line of rich's box."""
+    return text.strip(_BORDER)
+
+
+def opens_box(text: str) -> bool:
+    """True for the first line of a box without its head that shows a stack: a place, or the marked source line with its number."""
+    content = in_box(text[:LOOK])
+    return content.startswith("❱") or BOX_FRAME.match(content) is not None
 
 
 def is_native_frame(text: str) -> bool:
