@@ -324,6 +324,11 @@ def _outlasts(seen: Sighting) -> bool:
     return said_in("lasts").search(" ".join(seen.texts)[:4_000]) is not None
 
 
+def exhausted(seen: Sighting) -> bool:
+    """True for memory of a device that ran out: somebody must work on to show that it was got over."""
+    return said_in("exhausted").search(seen.message[:600]) is not None
+
+
 def printed_inside(seen: Sighting, but: frozenset[str] = frozenset()) -> bool:
     """True for a traceback that does not reach down to where a program, a thread or a remote task begins. but: functions in which
     something may have been caught although programs begin there."""

@@ -20,6 +20,7 @@ from forensics.verdict.outcome import (
     caught,
     comes_and_goes,
     ends_behind,
+    exhausted,
     finished_before,
     in_step,
     is_done,
@@ -49,8 +50,9 @@ _NOTICE = 300.0
 _EACH_TIME = 3
 #: how a program sets off what it quotes; bars stand around exceptions that are its own, too
 _SET_OFF = "> "
-#: what ends nothing: a request taken back by the one who had sent it, an experiment tracker that closes its own connection
-_ENDS_NOTHING = ("teardown.request-aborted", "teardown.tracker-closed")
+#: what ends nothing: a request taken back by the one who had sent it, an experiment tracker that closes its own connection, a list of
+#: Python's resource tracker that lacks a name
+_ENDS_NOTHING = ("teardown.request-aborted", "teardown.tracker-closed", "teardown.resource-tracker-main")
 #: rules of consequences.toml for what a program tells as an error and does without
 _DONE_WITHOUT = "harmless.done-without."
 #: what Ray raises in the process that asked for a task
@@ -106,7 +108,7 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes, run: Ru
         return None  # a bar that two jobs write into one file, or one that was still on its way, is no work after the end
     if all(m.weight <= 2 and not m.typed for m in live):
         # A program that ends in order after an error has ended because of it, unless it had been at work before.
-        ended = later.ended and worked_before(quotes, primary.first.span)
+        ended = later.ended and worked_before(quotes, primary.first.span) and not any(exhausted(m) for m in live)
         went_on = later.working or ended or later.done or later.calm >= 3
         # what the driver says of a device stays true of it, though the job went on; so does what a server says of a model
         lasting = any(m.kind == "hardware" or m.events[0].parser == "triton_server" for m in live)
