@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from forensics.ingest.intake import Intake
     from forensics.model.event import Event
 
+#: what stands before the words of a notice where nobody has got one: who looks out for it, what would be, and an engine's own preemption
 _LOOKS_OUT = (
-    *("No ", "no ", "not ", "Not ", "hecking", "atching", "istening", "olling", "onitor", "andler", "aiting for", "egister"),
-    *("if ", "If ", "when ", "When ", "in case", "may ", "might ", "can be", "could ", "PreemptionMode", "Sequence group", "request"),
+    r"\b(?:[Nn]o|[Nn]ot|[Nn]ever|[Cc]heck(?:s|ing)?|[Ww]atch(?:es|ing)|[Ll]isten(?:s|ing)?|[Pp]oll(?:s|ing)|[Mm]onitor(?:s|ing)|[Ww]ait(?:s|ing)? for|[Rr]egister\w{0,3}"
+    r"|[Ii]f|[Ww]hen(?:ever)?|[Ii]n case|may|might|can|could|would|[Uu]ntil|PreemptionMode|[Ss]equence group|[Rr]equest)\b"
 )
 _FIELDS = {"what": "cancelled", "reason": "preemption", "by": "cloud"}
 
 
 def _taken(literal: str, pattern: str) -> Row:
-    return Row(literal, EventKind.LAUNCHER, rf"(?P<message>{pattern}.{{0,300}})$", type="SIGTERM", fields=_FIELDS, unless=_LOOKS_OUT)
+    return Row(literal, EventKind.LAUNCHER, rf"^(?:(?!{_LOOKS_OUT}).){{0,300}}?(?P<message>{pattern}.{{0,300}})$", type="SIGTERM", fields=_FIELDS)
 
 
 _SPOT = r"\b[Ss]pot (?:[Ii]nstance |VM )?[Ii]nterruption (?:[Nn]otice|[Ww]arning|[Ss]ignal|[Ee]vent)"

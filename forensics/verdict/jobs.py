@@ -33,7 +33,12 @@ class Jobs:
 
     def __init__(self, analyses: Sequence[Analysis], quotes: Quotes) -> None:
         self._quotes = quotes
-        self._ids = {id(one): self._of(one) for one in analyses}
+        self._ids: dict[int, set[str]] = {}
+        handed: set[str] = set()
+        for one in analyses if len(analyses) > 1 else ():
+            own, beyond = self._of(one)
+            self._ids[id(one)] = own | handed
+            handed = beyond
 
     def differ(self, one: Analysis, later: Analysis) -> bool:
         """True where two runs are of different jobs for certain: by their numbers, else because the first job was ended for good."""
@@ -55,18 +60,23 @@ class Jobs:
         later = aftermath(self._quotes, begin)
         return later.went_on or later.ended or later.done or sum(bool(line.text.strip()) for line in lines[: 2 * _LIVED]) >= _LIVED
 
-    def _of(self, one: Analysis) -> set[str]:
-        """The numbers of a run's jobs, as Slurm's daemons and the job's script print them."""
-        found = {number for event in one.run.events if (number := _number(event))}
-        sources = {event.span.source for event in one.run.events} | {begin.source for begin in one.run.begins}
-        begins = {begin.source: begin for begin in one.run.begins}
-        for source in sources:
-            begin = begins.get(source, Span(source, 1, 1))
-            for line in self._quotes.lines(Span(source, begin.first_line, begin.first_line + _HEAD)):
-                here = Span(line.source, line.number, line.number)
-                if one.run.holds(here):
-                    found |= set(_OWN.findall(line.text[:400]))
-        return found
+    def _of(self, one: Analysis) -> tuple[set[str], set[str]]:
+        """The numbers of a run's jobs, as Slurm's daemons and the job's script print them; and those that are printed behind the end of
+        the job, which are the next one's: its script begins a little above what is known to begin a run."""
+        own = {number for event in one.run.events if (number := _number(event))}
+        beyond: set[str] = set()
+        begins = {begin.source: begin.first_line for begin in one.run.begins}
+        for source in begins.keys() | {event.span.source for event in one.run.events}:
+            begin = begins.get(source, 1)
+            ends = [event.span.first_line for event in one.run.events if event.span.source == source and _cancels(event)]
+            own |= self._printed(one, Span(source, begin, min([begin + _HEAD, *ends])))
+            if ends:
+                beyond |= self._printed(one, Span(source, max(ends) + 1, max(ends) + _HEAD))
+        return own, beyond
+
+    def _printed(self, one: Analysis, span: Span) -> set[str]:
+        lines = (line for line in self._quotes.lines(span) if one.run.holds(Span(line.source, line.number, line.number)))
+        return {number for line in lines for number in _OWN.findall(line.text[:400])}
 
 
 def _number(event: Event) -> str:
@@ -76,7 +86,11 @@ def _number(event: Event) -> str:
     return str(told).partition(".")[0].partition("+")[0] if told else ""
 
 
+def _cancels(event: Event) -> bool:
+    """True for Slurm's word that it has ended a whole job."""
+    return event.parser == "slurm" and event.fields.get("what") == "cancelled" and str(event.fields.get("unit", "")).upper() == "JOB"
+
+
 def _over(event: Event) -> bool:
     """True for Slurm's word that it has ended the job, or its time limit did, for good."""
-    ended = event.parser == "slurm" and event.fields.get("what") == "cancelled" and str(event.fields.get("unit", "")).upper() == "JOB"
-    return ended and event.fields.get("reason") not in _MAY_COME_BACK
+    return _cancels(event) and event.fields.get("reason") not in _MAY_COME_BACK

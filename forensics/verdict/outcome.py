@@ -268,7 +268,7 @@ def _around_work(places: Sequence[Span], quotes: Quotes) -> bool:
 def in_step(live: Sequence[Sighting], last: Sighting, quotes: Quotes) -> bool:
     """True for an exception that a program without named writers caught and printed, where what it prints time and again stood above the
     first of them and stands again below the last: it went on with its next item. An engine or a device that broke stays broken."""
-    if any(m.kind != "python" or m.rank or m.stream or not printed_inside(m, _MAINS) or _outlasts(m) for m in live):
+    if any(m.kind != "python" or m.rank or m.stream or not printed_inside(m, _MAINS) or outlasts(m) for m in live):
         return False
     first = min((m.span for m in live), key=lambda span: span.first_line)
     if any(m.span.source != first.source for m in live):
@@ -298,7 +298,7 @@ def only_complains(members: Sequence[Sighting]) -> bool:
 def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermath, quotes: Quotes) -> bool:
     """True for an exception that somebody inside of the program caught, where the log still holds one line by which the same writer
     goes on before it ends. Where no writer has a name, the exception must have been logged, and by the logger of that line."""
-    if any(m.kind != "python" or not printed_inside(m) or _outlasts(m) for m in live):
+    if any(m.kind != "python" or not printed_inside(m) or outlasts(m) for m in live):
         return False
     behind = next((line for line in quotes.after(last.span)[:4] if line.text.strip()), None)
     work = next(iter(quotes.lines(later.first_work)), None) if later.first_work is not None else None
@@ -314,12 +314,12 @@ def logged_and_went_on(live: Sequence[Sighting], last: Sighting, later: Aftermat
 def is_one_requests(seen: Sighting) -> bool:
     """True for an exception that a front end logs while it answers one request with an error: a service that was at work goes on, also
     where the log ends there. That it is a front end, an engine's frame shows: a job's own client says such words, too."""
-    if seen.kind != "python" or _outlasts(seen) or said_in("for_a_request").search(seen.heading[:500]) is None:
+    if seen.kind != "python" or outlasts(seen) or said_in("for_a_request").search(seen.heading[:500]) is None:
         return False
     return any(owner_of(frame) is Owner.ENGINE for link in seen.chain for frame in link.frames)
 
 
-def _outlasts(seen: Sighting) -> bool:
+def outlasts(seen: Sighting) -> bool:
     """True for what stays broken after the exception that tells it."""
     return said_in("lasts").search(" ".join(seen.texts)[:4_000]) is not None
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from forensics.ingest.compiled import pattern_of
 from forensics.model.verdict import CausalRole
-from forensics.verdict.outcome import aftermath, printed_inside
+from forensics.verdict.outcome import aftermath, outlasts, printed_inside
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
@@ -42,11 +42,12 @@ def release(seen: Sequence[Sighting], quotes: Quotes) -> None:
         for s in open_
         if s.weight == 2 and not s.typed and s.span.source == first.span.source and s.place < first.place
     ]
-    cancelled = _JOB.search(first.message[:400]) is not None and bool(open_)
+    lasting = any(outlasts(s) for s in open_)
+    cancelled = _JOB.search(first.message[:400]) is not None and bool(open_) and not lasting
     if cancelled and all(printed_inside(s) and s.span.source == first.span.source and s.place < first.place for s in open_):
         _stands_alone(open_, ends, "the program caught and printed it, and lived until the whole job was cancelled")
         return
-    if open_ and any(_PREEMPTED.search(e.message[:400]) for e in ends) and all(_of_a_thread(s, first) for s in open_):
+    if open_ and not lasting and any(_PREEMPTED.search(e.message[:400]) for e in ends) and all(_of_a_thread(s, first) for s in open_):
         _stands_alone(open_, ends, "a thread ended with it, and the job lived until another one took its place")
         return
     if not before or len(before) < len(open_):

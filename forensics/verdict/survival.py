@@ -134,13 +134,13 @@ def _said_afterwards(seen: Sighting, quotes: Quotes) -> bool:
 
 def _outlived_notice(members: Sequence[Sighting], quotes: Quotes) -> Status | None:
     """What became of a job where all that is told is that machines were taken back: others may have taken their place. None where neither
-    the end of its work nor work long after the notice shows that."""
+    the end of its work, before or behind the notice, nor work long after it shows that."""
     open_ = [m for m in members if m.role is None and m.weight >= 1]
     if not open_ or any(m.events[0].fields.get("by") != "cloud" for m in open_):
         return None
     last = max(open_, key=lambda m: m.span.last_line)
     later = quotes.after(last.span)
-    if any(map(is_done, later)):
+    if any(map(is_done, later)) or finished_before(quotes, last.span) is not None:
         return Status.HEALTHY
     gone = None if last.time is None else last.time + _NOTICE
     longer = gone is not None and any(line.time is not None and line.time > gone and is_work(line) for line in later)

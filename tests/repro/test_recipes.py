@@ -107,3 +107,13 @@ def test_the_limits_in_scripts_are_those_of_the_gpu_table() -> None:
     limits = ast.literal_eval(written.split(" = ", 1)[1])
     assert limits["sm_90"] == 232448 and limits["sm_120"] == 101376 and limits["sm_80"] == 166912
     assert json.dumps(limits)
+
+
+def test_a_kernel_that_a_sign_names_is_one_that_the_script_can_call() -> None:
+    """The sign lists the kernels, and the parameter says which op each belongs to: a name in one list only would rebuild another op."""
+    (recipe,) = (one for one in RECIPES if one.id == "torch-dtype")
+    (sign,) = (one for one in recipe.signs if one.id == "not-implemented")
+    (op,) = (one for one in recipe.parameters if one.name == "op")
+    listed = re.search(r"\(\?:([\w|]+)\)", sign.pattern)
+    assert listed is not None and set(listed[1].split("|")) == set(op.sources[0].values)
+    assert set(op.sources[0].values.values()) <= set(op.choices)

@@ -48,6 +48,13 @@ def test_preemption_ends_a_job_whose_thread_had_died(told: Told) -> None:
     assert sum("CANCELLED" in f.message for f in incident.failures) == 1
 
 
+def test_what_breaks_the_whole_process_is_not_one_threads(told: Told) -> None:
+    """After an illegal access nothing works on the GPU any more, in no thread: the job only had not ended yet."""
+    broken = _THREAD.replace("the archive ends too early", "CUDA error: an illegal memory access was encountered")
+    incident = told(broken + _STEP + _JOB.format(" DUE TO PREEMPTION"))
+    assert incident.verdict.category is Category.ILLEGAL_MEMORY_ACCESS
+
+
 def test_a_program_that_had_died_was_not_preempted(told: Told) -> None:
     died = _THREAD.removeprefix("Exception in thread Thread-3:\n")
     assert primary(told(died + _JOB.format(" DUE TO PREEMPTION"))).type == "RuntimeError"

@@ -43,6 +43,14 @@ def test_a_last_job_that_failed_is_the_verdict_though_an_earlier_one_failed_alik
     assert incident.primary is not None and "JOB 102" in incident.primary.evidence[0].quote
 
 
+def test_the_next_jobs_number_stands_above_what_begins_its_run(told: Told) -> None:
+    """A script prints its number first, and what is known to begin a run later: the number is not the earlier job's."""
+    omp = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+    first, second = (f"SLURM_JOB_ID={number}\n{omp}{_items(90)}{_cancelled(number)}" for number in (101, 102))
+    incident = told(first + second)
+    assert incident.primary is not None and "JOB 102" in incident.primary.evidence[0].quote
+
+
 def test_a_last_job_that_only_began_says_nothing_yet(told: Told) -> None:
     assert told(_job(101, _items(30) + _cancelled(101)) + _job(102, "")).status is Status.KILLED
 

@@ -72,6 +72,7 @@ def test_of_pystacks_threads_the_programs_own_tells_where_it_waits(told: Told) -
         "Instance was preempted. Shutting down.",
         "The TPU VM trainer-0 has been preempted",
         "WARNING watcher: received preemption notice, 30 s left",
+        "INFO PreemptionHandler: Received preemption notice; requesting a checkpoint, the VM may stop in 30 s",
         '{"DocumentIncarnation": 3, "Events": [{"EventType": "Preempt", "NotBefore": "Mon, 03 May 2026 10:00:30 GMT"}]}',
         "Pod was terminated in response to imminent node shutdown.",
     ],
@@ -90,10 +91,11 @@ LONG_AFTER = "".join(f"2026-05-03 10:{n:02d}:00 step {n} loss 1.9\n" for n in ra
     ("behind", "status"),
     [
         (LONG_AFTER + "2026-05-03 10:15:00 Training completed\n", Status.HEALTHY),
+        ("Training completed\n" + TAKEN, Status.HEALTHY),
         (LONG_AFTER, Status.DEGRADED),
         ("2026-05-03 10:00:06 step 6 loss 2.2\n2026-05-03 10:00:40 step 7 loss 2.1\n", Status.KILLED),
     ],
-    ids=["to its end", "longer than such a machine is left", "until the machine was gone"],
+    ids=["to its end", "which was reached before", "longer than such a machine is left", "until the machine was gone"],
 )
 def test_a_job_may_go_on_without_a_machine_that_was_taken_back(told: Told, behind: str, status: Status) -> None:
     assert told(STEPS + TAKEN + behind).status is status
@@ -106,6 +108,7 @@ def test_a_job_may_go_on_without_a_machine_that_was_taken_back(told: Told, behin
         "No spot interruption notice received",
         "WARNING scheduler.py:1484] Sequence group 63 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.",
         "The job goes on if the instance was preempted",
+        "INFO scheduler: request 71 on node 3 was preempted",
     ],
 )
 def test_who_looks_out_for_a_notice_has_none(told: Told, calm: str) -> None:
