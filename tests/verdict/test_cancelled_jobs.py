@@ -65,3 +65,15 @@ def test_a_program_that_had_died_was_not_preempted(told: Told) -> None:
 def test_steps_of_other_jobs_stay_apart(told: Told) -> None:
     incident = told(_BAR + _STEP.replace("711", "699") + _JOB.format(" DUE TO PREEMPTION"))
     assert not any("STEP" in e.quote for f in incident.failures[:1] for e in f.evidence)
+
+
+def test_a_row_of_slurms_accounting_tells_of_the_node(told: Told) -> None:
+    rows = "JobID  JobName  Partition  State  ExitCode\n8123  pretrain  gpu  {}  1:0\n8123.batch  batch    CANCELLED  0:15\n"
+    lost = told(rows.format("NODE_FAIL"))
+    assert lost.verdict.signature == "launcher.slurm-accounting-node-failed"
+    assert lost.verdict.category is Category.DRIVER_OR_HARDWARE
+    assert told(rows.format("OUT_OF_ME+")).verdict.category is Category.OOM_HOST
+    assert told("JobID  JobName  Partition  State  ExitCode\n8123  pretrain  gpu  COMPLETED  0:0\n").status is Status.HEALTHY
+    # what the job itself printed is nearer than the row
+    own = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.25 GiB of which 1.5 GiB is free.\n\n$ sacct -j 8123\n"
+    assert told(own + rows.format("NODE_FAIL")).verdict.category is Category.OOM_GPU
