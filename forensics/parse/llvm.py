@@ -65,8 +65,10 @@ _STACK = Lazy(r"^\s*#(\d{1,3}) (0x[0-9a-f]+) (?:(.+?) )?\((\S+?)(?:\+0x[0-9a-f]+
 _PTX = Lazy(
     r"(?P<message>(?P<type>ptxas fatal|ptxas error|nvlink fatal|nvlink error|ptxas|`ptxas` failed|nvJitLink error) ?(?:[^:]{0,300}: )?.*)$"
 )
-_PTX_LINE = Lazy(r"(?P<message>ptxas \S{1,300}, line \d+; (?P<type>error|fatal) ?: .*)$")
+_PTX_LINE = Lazy(r"(?P<message>ptxas \S{1,300}, line \d+; (?P<type>error|fatal|warning|info) ?: .*)$")
 
+#: how ptxas tells of lines that it took all the same
+_ADVICE = ("warning", "info")
 #: a complaint of Triton's pipeliner that stops nothing: the kernel is built all the same
 _PIPELINER = "operation scheduled before its operands"
 
@@ -175,7 +177,7 @@ def _ptxas(intake: Intake) -> list[Event]:
     for index in hits(intake, *(t for t in _PTXAS if t != "ptxas /"), "ptxas /tmp"):
         text = clipped(intake.lines[index].text, "ptxas")
         found = _PTX_LINE.search(text) or _PTX.search(text)
-        if found and "Error: " not in text[: found.start()]:
+        if found and found["type"] not in _ADVICE and "Error: " not in text[: found.start()]:
             kind = found["type"]
             name = kind if kind not in ("error", "fatal", "ptxas") else "ptxas error"
             events.append(

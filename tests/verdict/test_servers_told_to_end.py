@@ -112,3 +112,18 @@ LACKS = (
 def test_a_private_class_tells_of_no_other_package(told: Told) -> None:
     assert told(LACKS.format("_BlockView", "_slots")).verdict.category is Category.UNKNOWN
     assert told(LACKS.format("PretrainedConfig", "slots")).verdict.category is Category.VERSION_MISMATCH
+
+
+def test_a_server_that_drains_its_requests_ends_in_order(told: Told) -> None:
+    drained = "[2026-04-11 20:15:44] Gracefully exiting... Remaining number of requests {0}. Remaining requests remaining_rids=[].\n"
+    assert told(WORKED + TERM + drained.format(0)).status is Status.HEALTHY
+    assert told(WORKED + TERM + drained.format(7)).status is not Status.HEALTHY
+
+
+# --- what an assembler advises
+
+
+def test_advice_of_ptxas_stops_no_build(told: Told) -> None:
+    line = "#18 604.0   ptxas /tmp/tmpxft_000001-11_es.compute_90.ptx, line 169; {0}: '.multicast::cluster' should be used on another target\n"
+    assert told(line.format("warning : Advisory") * 3 + "#18 700.1 build finished\n").status is Status.HEALTHY
+    assert told(line.format("error   ")).verdict.category is Category.JIT_COMPILE
