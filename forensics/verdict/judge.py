@@ -43,8 +43,6 @@ from forensics.verdict.silent import left_in_start, standing_still
 from forensics.verdict.watchdogs import with_quiet_rank
 
 _MOST_FAILURES = 200
-#: what is said of a log without a failure, and of a part of it
-_IN_THE_LOG, _IN_THEM = "No failure stands in the log.", "No failure stands in them."
 #: what torch adds below every CUDA error: the error itself may stand above the log's first line
 _FOOTERS = ("Compile with `TORCH_USE_CUDA_DSA`", "CUDA kernel errors might be asynchronously", "HIP kernel errors might be asynchronously")
 
@@ -152,10 +150,7 @@ def _incident(
         status, verdict, against = Status.UNKNOWN, chosen.doubt, ()
     elif primary is None:
         before = sum(one.failed for one in analyses)
-        calm = chosen.healthy_why
-        if intake.left_out:
-            calm = f"Only the lines that {intake.left_out} asked for were looked at. {calm.replace(_IN_THE_LOG, _IN_THEM)}"
-        verdict = explain.healthy(chosen.healthy_evidence, calm, chosen.judgement.confidence, before)
+        verdict = explain.healthy(chosen.healthy_evidence, chosen.healthy_why, chosen.judgement.confidence, before)
         against = ()
     else:
         against = contradictions

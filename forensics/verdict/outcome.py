@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from math import floor
 
 from forensics.callpath import owner_of
-from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
-from forensics.ingest.needles import needles_of_list
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import record
 from forensics.model.source import LogLine, Span
 from forensics.model.verdict import Owner
+from forensics.verdict.progress import said_in
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.requests import QUOTED
 from forensics.verdict.sighting import SHOWN, TAUGHT, Sighting, is_work_text
@@ -70,15 +68,6 @@ def store_left_first(members: Sequence[Sighting], quotes: Quotes) -> bool:
         return False
     remotes = {name for m in said for e in m.events for name in _REMOTE.findall(e.message[:400])}
     return bool(remotes) and remotes <= _HERE and worked_before(quotes, said[0].span)
-
-
-@lru_cache(maxsize=64)
-def said_in(*keys: str) -> Pattern[str]:
-    """The rows of these lists as one pattern."""
-    rows = table("verdict/progress")
-    needles = [needles_of_list("verdict/progress", key) for key in keys]
-    known = None if None in needles else [word for words in needles for word in words or ()]
-    return Pattern("|".join(row for key in keys for row in rows[key]), needles=known)
 
 
 @record

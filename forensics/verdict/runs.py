@@ -207,7 +207,8 @@ def _healthy(
         if g.first.weight >= 3 and g.first.rule not in QUOTED
     )
     end = orderly_end(intake)
-    why = "The job ended in order." if end is not None else "No failure stands in the log."
+    calm = f"No failure stands in {'them' if intake.left_out else 'the log'}."
+    why = "The job ended in order." if end is not None else calm
     if handled:
         why = "What went wrong on the way was dealt with, and the job went on. " + why
     proof = (quotes.of(end, "an orderly end"),) if end is not None else ()
@@ -219,6 +220,8 @@ def _healthy(
         begun = came_up(intake.lines)
         proof = (quotes.of(begun, "the job began"),) if begun is not None else ()
         why += " It began; nothing shows that it was at work yet." if begun is not None else _IDLE
+    if intake.left_out:
+        why = f"Only the lines that {intake.left_out} asked for were looked at. {why}"
     return Analysis(
         run,
         cast,

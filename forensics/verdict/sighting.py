@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from forensics.data import table
 from forensics.ingest.compiled import pattern_of
-from forensics.ingest.needles import needles_of_list
 from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.record import draft, field
@@ -21,6 +20,7 @@ from forensics.model.stack import Frame, RaisedException, StackTrace
 from forensics.model.verdict import CausalRole
 from forensics.parse.python.messages import named_in
 from forensics.verdict.chains import root_of
+from forensics.verdict.progress import said_in
 
 #: how much a kind of event says by itself: 3 a failure for certain, 2 an error that a process printed, 1 the word of another,
 #: 0 that somebody asked the job to stop
@@ -273,14 +273,6 @@ def _work() -> re.Pattern[str]:
     return pattern_of("|".join(table("verdict/progress")["working"]))
 
 
-@lru_cache(maxsize=1)
-def _idle() -> Pattern[str]:
-    lists = ("idle", "checks")
-    rows, words = table("verdict/progress"), [needles_of_list("verdict/progress", key) for key in lists]
-    needles = None if None in words else [word for some in words for word in some or ()]
-    return Pattern("|".join(row for key in lists for row in rows[key]), needles=needles)
-
-
 def is_work_text(text: str) -> bool:
     """True for a line that shows a job at work."""
     return _works(text[:_TOLD_IN])
@@ -289,7 +281,7 @@ def is_work_text(text: str) -> bool:
 @lru_cache(maxsize=4_096)
 def _works(text: str) -> bool:
     """What follows a failure is asked for again and again."""
-    return _work().search(text) is not None and _idle().search(text) is None
+    return _work().search(text) is not None and said_in("idle", "checks").search(text) is None
 
 
 def _own_span(event: Event) -> Span:

@@ -31,7 +31,8 @@ from forensics.verdict import explain
 from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement
 from forensics.verdict.fold import fold
-from forensics.verdict.outcome import aftermath, is_end, is_work, said_in
+from forensics.verdict.outcome import aftermath, is_end, is_work
+from forensics.verdict.progress import said_in
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.roles import Cast
 from forensics.verdict.sighting import Sighting
