@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from forensics.knowledge import decode_kernel, find_kernels
+from forensics.knowledge.kernels import finding
 from forensics.knowledge.kernels.cxx import inside, parts, read, shape
 from forensics.knowledge.kernels.mangled import demangled
 from forensics.knowledge.kernels.marlin import scalar_type
@@ -224,3 +227,14 @@ def test_scalar_types_of_vllm() -> None:
     assert scalar_type(562949953487106) == "fp4_e2m1"
     assert scalar_type(1125899906843648) == "uint4"
     assert scalar_type(99) is None
+
+
+def test_what_plain_names_hold_is_what_the_search_asks_for_first() -> None:
+    """`candidates` looks for them only in a text with one of these marks: a form without either would never be found."""
+    inner = finding._PLAIN._source.partition("(?:")[2].rpartition(")[A-Za-z0-9_.$]*")[0]
+    forms, depth = [""], 0
+    for char in re.sub(r"\[[^]]*\]|\\w", "", inner):
+        depth += (char == "(") - (char == ")")
+        forms = [*forms, ""] if char == "|" and not depth else [*forms[:-1], forms[-1] + char]
+    assert len(forms) > 15 and all("_" in form or "mhaSm" in form for form in forms), forms
+    assert list(finding.candidates("launch of fmhaSm100 failed")) == ["fmhaSm100"]
