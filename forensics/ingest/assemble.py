@@ -22,7 +22,7 @@ from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import Scanned
 from forensics.ingest.wants import Wants
 from forensics.model.record import replace
-from forensics.model.source import LogLine, LogSource, Note, Rank, RankActivity, Skipped
+from forensics.model.source import Clock, LogLine, LogSource, Note, Rank, RankActivity, Skipped
 
 
 class Taken(NamedTuple):
@@ -144,14 +144,14 @@ class Assembly:
             if number not in have:
                 maker.add(number, text_of(raw))
         seen = settle(maker.lines, maker.watch)
-        self.sources.append(replace(source, clock=maker.watch.clock()))
+        self.sources.append(_clocked(source, maker.watch.clock()))
         mine = seen[:count]
         if alike and all(number in alike for number, _ in kept):
             self.alike.add(index)
             self.adopt(mine)
         else:
             self.lines.extend(mine)
-        if len(seen) > count:
+        if len(seen) > count > 0 and seen[count].number < seen[count - 1].number:
             seen = sorted(seen, key=lambda line: line.number)
         self.activity.extend(activity_of(seen))
 
@@ -183,3 +183,10 @@ class Assembly:
             repeats=self.repeats,
             scanned=bool(self._wants),
         )
+
+
+def _clocked(source: LogSource, clock: Clock) -> LogSource:
+    """`replace(source, clock=clock)`, of which very many inputs need one each."""
+    return LogSource(
+        source.name, source.bytes, source.lines, source.encoding, source.compression, source.default_rank, clock, source.line_offset
+    )

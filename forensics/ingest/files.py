@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from forensics.ingest.assemble import Assembly, Taken, take
@@ -19,7 +20,7 @@ from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
 from forensics.ingest.scan import scan
 from forensics.ingest.shares import Shares
-from forensics.ingest.small import Small
+from forensics.ingest.small import LISTED, Small
 from forensics.ingest.wants import Wants
 from forensics.model.record import replace
 from forensics.model.source import Skipped
@@ -30,7 +31,10 @@ _OPENING = 60_000
 #: of very many files so many are read before their lines are made: each of the two finds the processor's caches as it left them
 _BATCH = 256
 
-#: an input, and its bytes where it is a regular file
+#: from so many files on the sizes of some tell how to share them: asking each takes as long as reading three of a hundred
+_MANY, _SAMPLED = 1_024, 16
+
+#: an input, and its bytes where it is a regular file, or LISTED
 Sized = tuple[str | bytes, int | None]
 
 
@@ -49,12 +53,16 @@ class _Progress:
             self._tell(self._done, self._total)
 
 
-def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, assembly: Assembly) -> None:
-    """Reads every input, in order, into the assembly."""
+def read_all(
+    items: Sequence[str | bytes], wants: Wants, options: ReadOptions, assembly: Assembly, listed: bool = False
+) -> None:
+    """Reads every input, in order, into the assembly. listed: all are plain files that were just listed in their folders."""
     shares = Shares(options, len(items))
-    sized = [(item, _size(item)) for item in items]
-    parts = _parts(sized, options)
-    progress = _Progress(options, [size for _, size in sized]) if options.on_progress is not None else None
+    sampled = listed and len(items) >= _MANY and options.on_progress is None
+    sizes: Sequence[int | None] = _sampled(items) if sampled else [_size(item) for item in items]
+    sized: list[Sized] = [(item, LISTED) for item in items] if sampled else list(zip(items, sizes, strict=True))
+    parts = _parts(sized, sizes, options)
+    progress = _Progress(options, sizes) if options.on_progress is not None else None
     if len(parts) == 1:
         _fill(assembly, sized, wants, options, shares, progress.add if progress is not None else None)
         return
@@ -62,7 +70,8 @@ def read_all(items: Sequence[str | bytes], wants: Wants, options: ReadOptions, a
     from forensics.ingest.pieces import in_processes
 
     wants.engine.scan(b"")  # built once, before the fork
-    alone = replace(options, processes=1)
+    # a giant that the sample has missed is still shared by several
+    alone = replace(options, processes=options.processes if sampled else 1, meanwhile=None)
     report = (lambda done: progress.add(done * len(parts))) if progress is not None else None
 
     def apart(part: Sequence[Sized]) -> Callable[[], Any]:
@@ -152,32 +161,30 @@ def _size(item: str | bytes) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _parts(items: Sequence[Sized], options: ReadOptions) -> list[Sequence[Sized]]:
+def _sampled(items: Sequence[str | bytes]) -> Sequence[int | None]:
+    """For each input the bytes of one of its neighbours in the list, or its own."""
+    return [size for item in items[::_SAMPLED] for size in [_size(item) or 0] * _SAMPLED][: len(items)]
+
+
+def _parts(items: Sequence[Sized], sizes: Sequence[int | None], options: ReadOptions) -> list[Sequence[Sized]]:
     """The inputs cut into one row a process, of about the same work, less for the first where it has something else to do; one row where
     more do not pay off."""
-    if len(items) < 2 or any(size is None or isinstance(item, bytes) for item, size in items):
+    if len(items) < 2 or None in sizes or any(isinstance(item, bytes) for item, _ in items):
         return [items]
     from forensics.ingest.pieces import MEANWHILE, processes_for
 
     # opening a file costs as much as reading some of it
-    works = [(size or 0) + _OPENING for _, size in items]
-    total = sum(works)
+    works = [(size or 0) + _OPENING for size in sizes]
+    done = list(accumulate(works))
+    total = done[-1]
     # one file that outweighs the others is cut itself
     if max(works) > total * 0.6:
         return [items]
     count = min(processes_for(options, total), len(items))
-    parts: list[Sequence[Sized]] = []
-    start = 0
     # what the first process does besides, as if it had been read
-    done = ahead = min(MEANWHILE, total // (4 * count)) if options.meanwhile is not None else 0
-    total += ahead
-    for index, work in enumerate(works):
-        done += work
-        if done >= total * (len(parts) + 1) / count and len(parts) < count - 1:
-            parts.append(items[start : index + 1])
-            start = index + 1
-    parts.append(items[start:])
-    return [part for part in parts if part]
+    ahead = min(MEANWHILE, total // (4 * count)) if options.meanwhile is not None else 0
+    cuts = [bisect_left(done, (total + ahead) * number / count - ahead) + 1 for number in range(1, count)]
+    return [items[start:stop] for start, stop in pairwise([0, *cuts, len(items)]) if start < stop]
 
 
 def take_one(

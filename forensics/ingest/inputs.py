@@ -41,6 +41,16 @@ class Opened:
         self.name, self.stream, self.path, self.size, self.blob = name, stream, path, size, blob
 
 
+class Names(list[str]):
+    """Names of inputs. listed: all of them were plain files when their folders were listed."""
+
+    __slots__ = ("listed",)
+
+    def __init__(self, names: Iterable[str], listed: bool = False) -> None:
+        super().__init__(names)
+        self.listed = listed
+
+
 class _Allowance:
     """What one input and everything packed inside of it may still hold."""
 
@@ -58,17 +68,19 @@ class _Allowance:
         return True
 
 
-def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -> list[str]:
+def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -> Names:
     """Files behind paths, folders and globs, each once, in order; "-" stays. What is not there goes to `skipped`."""
     found: list[str] = []
     several = len(inputs) > 1
+    listed = True
     for item in inputs:
         name = os.fspath(item)
-        if name == "-":
-            found.append(name)
-        elif os.path.isdir(name):
-            several = _walk(name, found, skipped) or several
-        elif os.path.lexists(name) or not any(letter in name for letter in "*?["):
+        if os.path.isdir(name):
+            are_plain = _walk(name, found, skipped)
+            several, listed = several or not are_plain, listed and are_plain
+            continue
+        listed = False
+        if name == "-" or os.path.lexists(name) or not any(letter in name for letter in "*?["):
             found.append(name)
         else:
             import glob
@@ -79,7 +91,7 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
             found.extend(m for m in matches if not os.path.isdir(m))
             several = several or any(map(os.path.islink, matches))
     if len(found) == len(set(found)) and not several:
-        return found
+        return Names(found, listed)
     # a file that stands beside a link to it is known by its own name, which may tell its rank
     linked = {name for name in found if name != "-" and os.path.islink(name)}
     seen: set[str] = {os.path.realpath(name) for name in found if name not in linked and name != "-"} if linked else set()
@@ -91,19 +103,19 @@ def names_of(inputs: Sequence[str | os.PathLike[str]], skipped: list[Skipped]) -
             own.discard(real)
             seen.add(real)
             unique.append(name)
-    return unique
+    return Names(unique, listed)
 
 
 def _walk(folder: str, found: list[str], skipped: list[Skipped]) -> bool:
-    """Files in a folder, then those in the folders within it, by name; hidden ones and links to folders are left out. True where links
-    are among them: a file may be there under two names."""
+    """Files in a folder, then those in the folders within it, by name; hidden ones and links to folders are left out. False where there is
+    more than plain files among them: a link, by which a file may be there under two names, or something else."""
     waiting = [folder]
-    linked = False
+    are_plain = True
     while waiting:
         inside = waiting.pop()
         try:
             with os.scandir(inside) as entries:
-                rows = sorted((entry for entry in entries if not entry.name.startswith(".")), key=attrgetter("name"))
+                rows = sorted((entry for entry in entries if entry.name[0] != "."), key=attrgetter("name"))
         except OSError as error:
             skipped.append(Skipped(inside, (error.strerror or str(error)).lower()))
             continue
@@ -120,11 +132,12 @@ def _walk(folder: str, found: list[str], skipped: list[Skipped]) -> bool:
                     skipped.append(Skipped(entry.path, "a named pipe in a folder; name it itself to read from it", harmless=True))
                 else:
                     found.append(entry.path)
-                    linked = True
+                    are_plain = False
             except OSError:
                 found.append(entry.path)  # told where it is opened
+                are_plain = False
         waiting.extend(reversed(inner))
-    return linked
+    return are_plain
 
 
 def open_all(

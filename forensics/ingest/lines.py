@@ -14,7 +14,7 @@ from forensics.ingest.dialects import table_of, votes
 from forensics.ingest.learned import learn
 from forensics.ingest.pattern import Pattern
 from forensics.ingest.pods import with_pods_ranks
-from forensics.ingest.ranks import global_numbers, rank_of, stream_of
+from forensics.ingest.ranks import global_numbers, numbered_alone, rank_of, stream_of
 from forensics.model.source import LogLine, Rank
 
 _LEVELS = {
@@ -25,8 +25,8 @@ _LEVELS = {
 }  # fmt: skip
 #: prefixes are looked for in this much of a line
 _PREFIX_REACH = 2_000
-#: lines that vote on the weak prefixes
-_SAMPLE = 400
+#: lines that vote on the weak prefixes: no more, and no fewer
+_SAMPLE, _LEAST = 400, 3
 #: how Markdown and forums mark a block of code, and how many of its lines are asked whether that hides a prefix
 _BLOCK, _ASKED = " " * 4, 60
 #: a worker that has no rank in its name yet says which one it is
@@ -49,7 +49,7 @@ class LineMaker:
         self._bare: Callable[[str], str] | None = None
         self._learned = None
         raws = list(sample)
-        if not raws:
+        if len(raws) < _LEAST and not any(map(_is_framed, raws)):
             self._table = table_of()
             return
         # what a progress bar draws anew stands behind no prefix: each line votes once, by how it begins
@@ -71,7 +71,8 @@ class LineMaker:
 
     def take(self, number: int, text: str) -> list[LogLine]:
         """The visible lines of one \\n-line."""
-        return [line for raw in visible(text) for line in self.parse(number, raw)]
+        seen = visible(text)
+        return self.parse(number, seen[0]) if len(seen) == 1 else [line for raw in seen for line in self.parse(number, raw)]
 
     def parse(self, number: int, raw: str) -> list[LogLine]:
         """One visible line; several where a JSON message holds line feeds."""
@@ -109,10 +110,9 @@ class LineMaker:
             level = _LEVELS.get(level, level)
         origin = captures.get("origin")
         dialect = head.dialects[-1] if head.dialects else None
-        return [
-            LogLine(self._source, number, part, raw, stream, rank, seconds, level, origin, dialect)
-            for part in (body.split("\n") if "\n" in body else (body,))
-        ]
+        if "\n" not in body:
+            return [LogLine(self._source, number, body, raw, stream, rank, seconds, level, origin, dialect)]
+        return [LogLine(self._source, number, part, raw, stream, rank, seconds, level, origin, dialect) for part in body.split("\n")]
 
 
 def _is_framed(text: str) -> bool:
@@ -122,7 +122,7 @@ def _is_framed(text: str) -> bool:
 def _is_quoted(head: list[str]) -> bool:
     """A source whose lines were quoted in an e-mail or an issue: nearly all begin with "> "."""
     filled = [text for text in head if text.strip()]
-    return len(filled) >= 3 and sum(text.startswith(">") for text in filled) >= 0.9 * len(filled)
+    return len(filled) >= _LEAST and sum(text.startswith(">") for text in filled) >= 0.9 * len(filled)
 
 
 def _unquote(text: str) -> str:
@@ -135,7 +135,7 @@ def _undented(head: list[str]) -> Callable[[str], str] | None:
     """What takes the indentation off a source that was pasted as a block of code, or None: nearly all lines share it, and it hides a
     prefix. Without one there is nothing to gain: a parser takes an indented line, and frames of a torn traceback belong where they are."""
     filled = [text for text in head if text.strip()]
-    if len(filled) < 3 or sum(text.startswith(_BLOCK) for text in filled) < 0.9 * len(filled):
+    if len(filled) < _LEAST or sum(text.startswith(_BLOCK) for text in filled) < 0.9 * len(filled):
         return None
     width = min(len(text) - len(text.lstrip(" ")) for text in filled if text.startswith(_BLOCK))
     margin = " " * width
@@ -196,7 +196,7 @@ def _settled_alone(lines: list[LogLine]) -> list[LogLine]:
     rank = line.rank
     final: Rank | None
     if rank is not None:
-        final = global_numbers(lines).get(rank, rank) if rank.number is None else rank
+        final = numbered_alone(rank) or global_numbers(lines).get(rank, rank)
     else:
         final = _named(line.stream, _told(lines))
     return lines if final is rank else [LogLine(*line[:5], final, *line[6:])]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from forensics.ingest.pattern import Pattern
+from forensics.ingest.shape import zeroed
 from forensics.model.source import LogLine, Rank
 
 #: as people order them; an axis not named here follows by name
@@ -141,8 +142,6 @@ _NAMES: tuple[tuple[tuple[str, ...], Pattern[str], str], ...] = (
 )
 _NAME_AXES = Pattern(rf"(?:^|[/\\!]){_WORD}((?:(?:dp|pp|tp|ep|cp)[_-]?\d{{1,4}}[_.-]?){{1,5}}){_TAIL}")
 _SIBLING = Pattern(r"(?:^|[/\\!])([a-zA-Z][\w-]{0,120}?-(\d{1,4}))(?:_[a-z0-9-]{1,60}){0,2}(?:\.(?:log|txt|out))?$")
-#: digits count, their values do not: names of one shape are of one form
-_SHAPE = str.maketrans("123456789", "000000000")
 
 
 class Siblings:
@@ -174,7 +173,7 @@ class Siblings:
 
 def _numbered(name: str) -> tuple[str, str] | None:
     """("llm-", "0") of "logs/llm-0.log"; None where the name ends in no number."""
-    start, middle, end = _numbered_shape(name.translate(_SHAPE))
+    start, middle, end = _numbered_shape(zeroed(name))
     return (name[start:middle], name[middle:end]) if end else None
 
 
@@ -193,7 +192,7 @@ def rank_of_name(name: str, siblings: Siblings | None = None) -> Rank | None:
     while name.endswith(_PACKED):
         name = name[: name.rindex(".")]
     small = name.lower()
-    kind, start, end = _form_of(small.translate(_SHAPE))
+    kind, start, end = _form_of(zeroed(small))
     if kind:
         said = small[start:end]
         if kind == "axes":
@@ -238,12 +237,13 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
     DP beside TP: the TP index where each TP index belongs to one DP group only (attention DP), else unknown.
     """
     kept = list(lines)
-    if len(kept) == 1:
-        alone = _alone(kept[0].rank)
-        if alone is not None:
-            return alone
     # lines share their `Rank` objects: each is hashed once
     once = {id(line.rank): line.rank for line in kept if line.rank is not None}
+    if len(once) == 1 or not any(name == "dp" for rank in once.values() for name, _ in rank.axes):
+        # nothing but another axis makes one rank's number depend on the others
+        alone = [(rank, numbered_alone(rank)) for rank in once.values()]
+        if all(final is not None for _, final in alone):
+            return {rank: final for rank, final in alone if final is not None and final is not rank}
     ranks = {rank for rank in once.values() if rank.number is None}
     if not ranks:
         return {}
@@ -274,15 +274,25 @@ def global_numbers(lines: Iterable[LogLine]) -> dict[Rank, Rank]:
     return numbered
 
 
-@lru_cache(maxsize=4096)
-def _alone(rank: Rank | None) -> dict[Rank, Rank] | None:
-    """`global_numbers` of a single line, None where what it says may matter."""
-    if rank is None or rank.number is not None:
-        return {}
-    if any(name in ("pp", "local") for name, _ in rank.axes):
-        return None
-    number = _number(dict(rank.axes), None, False, False)
-    return {} if number is None else {rank: _rank(rank.label, number, rank.axes, rank.node, rank.pid)}
+#: by identity, as a hash costs more than what is saved: (a rank, which thereby lives on, and what `numbered_alone` says of it)
+_ALONE: dict[int, tuple[Rank, Rank | None]] = {}
+_MOST_ALONE = 4096
+
+
+def numbered_alone(rank: Rank) -> Rank | None:
+    """A rank that no other one stands beside, with its global number where that is sure; None where the lines may tell."""
+    known = _ALONE.get(id(rank))
+    if known is not None:
+        return known[1]
+    final: Rank | None = rank
+    if rank.number is None:
+        if any(name in ("pp", "local") for name, _ in rank.axes):
+            final = None
+        elif (number := _number(dict(rank.axes), None, False, False)) is not None:
+            final = _rank(rank.label, number, rank.axes, rank.node, rank.pid)
+    if len(_ALONE) < _MOST_ALONE:
+        _ALONE[id(rank)] = (rank, final)
+    return final
 
 
 def _number(axes: dict[str, int], tp_size: int | None, replicas: bool, one_node: bool) -> int | None:

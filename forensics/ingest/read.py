@@ -32,9 +32,10 @@ def read(
     given = list(inputs)
     missed: list[Skipped] = []
     names = names_of([item for item in given if not isinstance(item, bytes)], missed)
+    contents = [item for item in given if isinstance(item, bytes)]
     assembly = Assembly(wants, names)
     assembly.skipped.extend(missed)
-    read_all([*(item for item in given if isinstance(item, bytes)), *names], wants, options, assembly)
+    read_all([*contents, *names], wants, options, assembly, listed=names.listed and not contents)
     if not assembly.sources and not assembly.blobs and assembly.skipped:
         first = assembly.skipped[0]
         raise ForensicsError(

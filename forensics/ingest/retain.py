@@ -16,6 +16,7 @@ from forensics.ingest.feeds import line_feeds
 from forensics.ingest.fold import COMPARED, COPIES, DIGITS, MOST_TEMPLATES, Fold
 from forensics.ingest.hits import LONG, SHALLOW, SHORT, following, is_quoted
 from forensics.ingest.places import Place, behind_lines
+from forensics.ingest.shares import Common
 from forensics.ingest.wants import BLOCK_LINES, Wants
 
 #: of a template seen so often every sixteenth copy is looked at
@@ -50,11 +51,11 @@ class Block:
 
 class Retainer:
     """Keeps the marked lines of one source, or of one piece of it (is_piece: another one follows, and what reaches over this
-    one's end is judged when they are put together). common: of very many inputs how many had each template, shared by all of them;
+    one's end is judged when they are put together). common: of very many inputs what they say alike, shared by all of them;
     alike: numbers of the kept lines that many of them had."""
 
     def __init__(
-        self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False, common: dict[int, int] | None = None
+        self, wants: Wants, budget: int, line_cap: int, is_piece: bool = False, common: Common | None = None
     ) -> None:
         self._wants = wants
         self._budget, self._line_cap, self._is_piece, self._common = budget, line_cap, is_piece, common
@@ -121,9 +122,10 @@ class Retainer:
                     continue
             reach = reaches.get(template)
             if reach is None:
-                reach = self._reach_of(hits, index, buf, base, start, stop, text)
-                if self._common is not None:
-                    reach = self._among_many(template, reach)
+                reach = common.reaches.get(template) if common is not None else None
+                reach = reach or self._reach_of(hits, index, buf, base, start, stop, text)
+                if common is not None:
+                    reach = self._among_many(common, template, reach)
                 if len(reaches) < MOST_TEMPLATES:
                     reaches[template] = reach
             before, after, last = reach
@@ -142,7 +144,7 @@ class Retainer:
                     continue
             if seen > _FLOOD and after < BLOCK_LINES:
                 flooded.add(template)
-            copies = COPIES if common is None or after >= BLOCK_LINES or common.get(template, 0) <= _ALIKE else 1
+            copies = COPIES if common is None or after >= BLOCK_LINES or common.inputs.get(template, 0) <= _ALIKE else 1
             is_known = seen > copies and (
                 (seen > _FLOOD and seen & _FLOOD_MASK != 0)
                 or not fold.is_new(template, text, following(sought, buf, position, which))
@@ -219,11 +221,13 @@ class Retainer:
             return 0, 0, last  # the line holds it all
         return before, after, last
 
-    def _among_many(self, template: int, reach: tuple[int, int, bytes]) -> tuple[int, int, bytes]:
+    @staticmethod
+    def _among_many(common: Common, template: int, reach: tuple[int, int, bytes]) -> tuple[int, int, bytes]:
         """Of what very many inputs say alike the first have their surroundings, then some a little of them; later ones keep the line
         itself: it tells their rank."""
-        assert self._common is not None
-        inputs = self._common[template] = self._common.get(template, 0) + 1
+        inputs = common.inputs[template] = common.inputs.get(template, 0) + 1
+        if len(common.reaches) < MOST_TEMPLATES:
+            common.reaches[template] = reach
         before, after, last = reach
         if inputs <= _WIDE or after >= BLOCK_LINES:
             return before, after, last

@@ -15,16 +15,26 @@ _FEW = 256
 _LEAST_BUDGET = 64 * 1024
 
 
+class Common:
+    """What inputs of one process say alike. inputs: template -> how many had it; reaches: template -> what its literals ask for together
+    (lines before, lines after, last literal)."""
+
+    __slots__ = ("inputs", "reaches")
+
+    def __init__(self) -> None:
+        self.inputs: dict[int, int] = {}
+        self.reaches: dict[int, tuple[int, int, bytes]] = {}
+
+
 class Shares:
-    """What one of so many inputs may keep: bytes kept whole, lines of its tail, bytes of its regions. common: templates
-    that inputs of this process have in common."""
+    """What one of so many inputs may keep: bytes kept whole, lines of its tail, bytes of its regions. common: of very many ones."""
 
     __slots__ = ("budget", "common", "edges", "few", "whole")
 
     def __init__(self, options: ReadOptions, inputs: int) -> None:
         inputs = max(inputs, 1)
         self.few = inputs <= _FEW
-        self.common: dict[int, int] | None = None if self.few else {}
+        self.common = None if self.few else Common()
         self.whole = options.whole_below if inputs == 1 else min(options.whole_below, _WHOLE_IN_ALL // inputs)
         self.edges = options.edge_lines if inputs == 1 else min(options.edge_lines, max(_EDGES_IN_ALL // inputs, 1))
         if not self.few:

@@ -19,6 +19,8 @@ from forensics.ingest.scan import Scanned
 from forensics.ingest.shares import Shares
 from forensics.ingest.wants import Wants
 
+#: the size of a plain file that nobody has asked for
+LISTED = -1
 #: a bigger file is worth more than one look
 BIGGEST = 1 << 20
 #: first bytes that must be plain, and what is not
@@ -43,34 +45,40 @@ class Small:
         self._view = memoryview(self._buffer)
 
     def taken(self, name: str, size: int | None) -> Taken | None:
-        """What is left of a file of `size` bytes (None where that is not known): its marked lines, or else just its last one."""
-        if size is None or not self._shares.whole < size < BIGGEST:
+        """What is left of a file of `size` bytes (LISTED; None where that is not known): its marked lines, or else just its last one."""
+        least = self._shares.whole
+        if size is None or not (size == LISTED or least < size < BIGGEST):
             return None
         try:
-            got = self._read(name)
+            got, is_all = self._read(name)
         except (OSError, ValueError):
             return None  # told where it is opened again
+        if size == LISTED and is_all and got > least:
+            size = got
         if got != size or not _is_plain(bytes(self._view[: min(_HEAD, size)])):
             return None
         buffer = self._buffer
         hits = self._wants.engine.scan(self._view[:size])
         ends = buffer[size - 1] == 10
         start = buffer.rfind(b"\n", 0, size - ends) + 1
-        lines = line_feeds(buffer, 0, size) + (not ends)
         last = bytes(self._view[start : min(size - ends, start + _LINE_CAP)])
         if not hits:
+            lines = line_feeds(buffer, 0, size) + (not ends)
             return Taken(name, size, lines, "utf-8", None, [], {}, 0, 0, [(lines, last)], False)
         retainer = Retainer(self._wants, self._shares.budget, self._line_cap, common=self._shares.common)
-        retainer.feed(buffer, 0, 0, size, 1, hits, True)
+        _, following = retainer.feed(buffer, 0, 0, size, 1, hits, True)
+        lines = following - ends
         return take(name, "utf-8", None, Scanned(size, lines), retainer, Pulse(), False)._replace(sightings=[(lines, last)])
 
-    def _read(self, name: str) -> int:
-        """Bytes read: all of them, or as many as the buffer takes."""
+    def _read(self, name: str) -> tuple[int, bool]:
+        """(bytes read, whether that was all)."""
         file = os.open(name, _OPEN)
         try:
             if hasattr(os, "readv"):
-                return os.readv(file, (self._view,))
-            return os.fdopen(file, "rb", buffering=0, closefd=False).readinto(self._view) or 0
+                got = os.readv(file, (self._view,))
+            else:
+                got = os.fdopen(file, "rb", buffering=0, closefd=False).readinto(self._view) or 0
+            return got, got < BIGGEST and not os.read(file, 1)
         finally:
             os.close(file)
 

@@ -46,15 +46,19 @@ def engines() -> tuple[Engine, ...]:
 def engine(intake: Intake, events: Sequence[Event]) -> str | None:
     """The engine's name as in the table ("sglang"), None where nothing shows one."""
     texts = list(_texts(intake, events))
-    words = "\n".join(texts).lower()
+    small = [text.lower() for text in texts]
+    words = "\n".join(small)
     seen: dict[str, int] = {}
     for row, needles in zip(engines(), needles_of_table("facts/engines", "engine", ("pattern",)), strict=True):
         wanted = needles["pattern"]
-        # most engines are nowhere named
-        if wanted is None or any(word in words for word in wanted):
-            count = sum(row.pattern.search(text) is not None for text in texts)
-            if count:
-                seen[row.name] = count
+        if wanted is None:
+            where: Iterable[str] = texts
+        elif any(word in words for word in wanted):
+            where = _holding(wanted, texts, small)
+        else:
+            continue  # most engines are nowhere named
+        if count := sum(row.pattern.search(text) is not None for text in where):
+            seen[row.name] = count
     if not seen:
         return None
     wrapped = {name for row in engines() if row.name in seen for name in row.wraps}
@@ -62,6 +66,11 @@ def engine(intake: Intake, events: Sequence[Event]) -> str | None:
         r for r in engines() if r.name in seen
     ]
     return max(rows, key=lambda row: (row.weight * min(seen[row.name], 50), row.weight)).name
+
+
+def _holding(wanted: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> Iterator[str]:
+    """The texts that hold a wanted word; small: the same in small letters."""
+    return (text for text, low in zip(texts, small, strict=True) if any(word in low for word in wanted))
 
 
 def _texts(intake: Intake, events: Iterable[Event]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from forensics.ingest.asked import begins, closing, complains, may_quote
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.intake import Intake
+from forensics.ingest.shape import zeroed
 from forensics.model.event import Event, EventKind
 from forensics.model.source import LogLine, Rank, Span
 from forensics.model.stack import Frame
@@ -53,34 +54,39 @@ class Subject(NamedTuple):
 
 
 class Joined:
-    """Many texts in one string. whole: all of them, with `end` between; starts: where each begins; words: all of theirs; marks:
-    where each literal stands, where a scan found that out already."""
+    """Many texts in one string. whole: what they say but for their numbers, each once, with `end` between; starts: where each begins;
+    members: the texts that say it; words: all of theirs; marks: where each literal stands, where a scan found that out already."""
 
-    __slots__ = ("marks", "starts", "texts", "whole", "words")
+    __slots__ = ("marks", "members", "starts", "texts", "whole", "words")
 
     def __init__(self, texts: list[str], end: str, marks: Mapping[bytes, list[int]] | None = None) -> None:
         self.texts, self.marks = texts, marks
         if marks is not None:
-            self.whole, self.starts, self.words = "", [], frozenset[str]()
+            self.whole, self.starts, self.words, self.members = "", [], frozenset[str](), []
             return
-        self.whole = end.join(texts)
-        self.starts = list(accumulate((len(text) + 1 for text in self.texts[:-1]), initial=0)) if self.texts else []
+        said: dict[str, list[int]] = {}
+        for index, text in enumerate(texts):
+            said.setdefault(zeroed(text), []).append(index)
+        self.whole = end.join(said)
+        self.members = list(said.values())
+        self.starts = list(accumulate((len(text) + 1 for text in list(said)[:-1]), initial=0)) if said else []
         self.words = frozenset(pattern_of(r"[A-Za-z0-9_]{4,}").findall(self.whole))
 
     def holding(self, literal: str, word: str = "", most: int = 2000) -> list[int]:
-        """Indices of the texts that hold a literal, each once, at most `most`."""
+        """Indices of the texts that hold a literal, or it with other digits, each once, at most `most`."""
         if self.marks is not None:
             return self.marks.get(literal.encode(), [])[:most]
+        if word and zeroed(word) not in self.words:
+            return []
         found: list[int] = []
-        if word and word not in self.words:
-            return found
+        literal = zeroed(literal)
         at = self.whole.find(literal)
-        while at >= 0 and len(found) < most:
+        while at >= 0:
             index = bisect_right(self.starts, at) - 1
-            found.append(index)
+            found += self.members[index]
             following = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.whole)
             at = self.whole.find(literal, following)
-        return found
+        return sorted(found)[:most]
 
 
 class Subjects:

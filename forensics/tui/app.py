@@ -131,6 +131,7 @@ class TriageApp(Commands, App[int]):
                 self.logs.add(name)
         if self.logs.names:
             self._show_log(self.query_one("#log1", LogView), self.logs.names[0])
+        self._index()  # of a small log that is all: its lines are there for the first key
         self.set_interval(0.05, self._index)
         if self.spool is None:
             self.analyse()

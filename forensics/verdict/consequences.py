@@ -17,6 +17,7 @@ from forensics.data import table
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.needles import needles_of_table
 from forensics.ingest.pattern import Pattern
+from forensics.ingest.shape import zeroed
 from forensics.model.stack import Frame
 from forensics.model.verdict import CausalRole, Finding, Owner, SignatureRole
 from forensics.verdict.fold import plain
@@ -88,16 +89,21 @@ def _rows() -> tuple[Consequence, ...]:
 
 @lru_cache(maxsize=1)
 def _gate() -> tuple[re.Pattern[str], tuple[Consequence, ...]]:
-    """What finds any of the words that rows ask of a message, and the rows that ask for none."""
+    """What finds any of the words that rows ask of a message, with zeros for its digits, and the rows that ask for none."""
     asked = [words.get("message") for words in needles_of_table("verdict/consequences", "consequence", _KEYS, re.IGNORECASE)]
-    words = sorted({word for found in asked for word in found or ()})
+    words = sorted({zeroed(word) for found in asked for word in found or ()})
     return pattern_of("|".join(map(re.escape, words))), tuple(row for row, found in zip(_rows(), asked, strict=True) if not found)
 
 
 def _rows_for(message: str) -> tuple[Consequence, ...]:
     """The rows that can fit a sighting with this message, in order."""
+    return _rows_for_shape(zeroed(message[:_LOOKED_AT].lower()))
+
+
+@lru_cache(maxsize=1024)
+def _rows_for_shape(shape: str) -> tuple[Consequence, ...]:
     words, others = _gate()
-    return _rows() if words.search(message[:_LOOKED_AT].lower()) is not None else others
+    return _rows() if words.search(shape) is not None else others
 
 
 def tells_of_nothing(text: str) -> bool:

@@ -10,7 +10,7 @@ from forensics.ingest import read
 from forensics.match import anchors, match
 from forensics.match.conditions import Context, holds
 from forensics.match.engine import _Taken
-from forensics.match.subject import Subject
+from forensics.match.subject import Joined, Subject
 from forensics.match.trial import facts_from, from_entry, intake_of
 from forensics.match.versions import satisfies
 from forensics.model.source import Span
@@ -181,3 +181,13 @@ def test_of_very_many_hits_the_last_events_are_quoted_too() -> None:
     assert [one.span.last_line for one in finding.evidence] == [4, 9, 14, 19, 24, 49, 54, 59]
     (fewer,) = found((TRACEBACK + "at sea\n") * 8, literals=["flux capacitor is full"])
     assert [one.span.last_line for one in fewer.evidence] == [4, 9, 14, 19, 24, 29, 34, 39]
+
+
+def test_texts_that_differ_in_digits_are_searched_as_one_and_still_told_apart() -> None:
+    texts = ["exit code 139 of rank 7", "exit code 137 of rank 9", "all is well", "exit code 139 of rank 12"]
+    joined = Joined(texts, "\0")
+    assert joined.holding("code 139") == [0, 1, 3] and joined.holding("rank 12") == [3]  # those that may hold it
+    assert joined.holding("code", word="code") == [0, 1, 3] and joined.holding("code", word="rank7") == []
+    assert joined.holding("code", most=2) == [0, 1] and Joined([], "\0").holding("code") == []
+    crashed = TRACEBACK.replace("the flux capacitor is full", "worker 3 ended with code 137")
+    assert found(crashed, literals=["code 137"]) and not found(crashed, literals=["code 139"])
