@@ -97,6 +97,8 @@ class LineMaker:
         stream = stream_of(captures, rank)
         if rank is None and not stream and self._default is not None:
             rank, stream = self._default, self._default.label
+        elif rank is None and stream == f"pid={captures.get('pid')}":
+            rank = self._default  # a process of the one whose file this is
         seconds = None
         stamp = captures.get("time")
         if stamp:

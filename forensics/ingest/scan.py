@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from forensics.ingest.feeds import line_feeds
+from forensics.ingest.glog import Glog
 from forensics.ingest.news import News
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
@@ -105,6 +106,7 @@ def scan(
     low = base = fill = 0  # buf[low:base]: context; buf[base:fill]: not done yet
     line = 1
     long: LongLine | None = None
+    glog = Glog(wants)
     done = False
     while not done:
         if fill > size - CHUNK // 8:
@@ -137,7 +139,7 @@ def scan(
             line += line_feeds(buf, base, cut) + (buf[cut - 1] != 10)
             base = cut
         elif cut > base:
-            hits = wants.engine.scan(view[base:cut])
+            hits = glog.added(wants.engine.scan(view[base:cut]), buf, base, cut)
             if news is not None and hits:
                 news.saw(buf, base, cut, line, hits)
             at, number = retainer.feed(buf, low, base, cut, line, hits, done or not room)

@@ -12,6 +12,7 @@ import os
 
 from forensics.ingest.assemble import Taken, take
 from forensics.ingest.feeds import line_feeds
+from forensics.ingest.glog import Glog
 from forensics.ingest.inputs import CONTROL
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.retain import Retainer
@@ -58,7 +59,7 @@ class Small:
         if got != size or not _is_plain(bytes(self._view[: min(_HEAD, size)])):
             return None
         buffer = self._buffer
-        hits = self._wants.engine.scan(self._view[:size])
+        hits = Glog(self._wants).added(self._wants.engine.scan(self._view[:size]), buffer, 0, size)
         ends = buffer[size - 1] == 10
         start = buffer.rfind(b"\n", 0, size - ends) + 1
         last = bytes(self._view[start : min(size - ends, start + _LINE_CAP)])

@@ -66,6 +66,10 @@ class Heads:
             not frame and not blocks.isdisjoint(found[head]) for head, frame in zip(self.heads, self.is_frame, strict=True)
         ]
 
+    def place_of(self, literal: bytes) -> int | None:
+        """The number of a head that stands for a literal; None where nobody asks for it."""
+        return next((which for which, head in enumerate(self.heads) if literal in self._found[head]), None)
+
     def longest_rest(self) -> int:
         """Bytes of the longest of all rests."""
         if self._longest_rest is None:
