@@ -69,6 +69,7 @@ PARSERS: tuple[str, ...] = (
     "lifecycle",
     "progress",
     "interrupts",
+    "pytest_summary",
 )
 
 
