@@ -58,6 +58,18 @@ ILLEGAL = "CUDA error: an illegal memory access was encountered"
         ("RuntimeError", "Error(s) in loading state_dict for Net:\n\tsize mismatch for head.weight: copying a param with shape torch.Size([7, 5]) from checkpoint, "
          "the shape in current model is torch.Size([7, 6]).", "model_load", {}, "torch-shape",
          {"op": "load_state_dict", "inner_a": 7, "inner_b": 7, "columns": 5, "columns_b": 6}),
+        ("RuntimeError", "Given groups=1, weight of size [64, 3, 7, 5], expected input[8, 4, 9, 9] to have 3 channels, but got 4 channels instead",
+         "shape_or_dtype_assert", {}, "torch-layers", {"op": "conv2d", "wanted": 3, "given": 4, "kernel": 7}),
+        ("RuntimeError", "Given normalized_shape=[768], expected input with shape [*, 768], but got input of size[2, 10, 512]",
+         "shape_or_dtype_assert", {}, "torch-layers", {"op": "layer_norm", "wanted": 768, "given": 512}),
+        ("RuntimeError", "stack expects each tensor to be equal size, but got [3, 24, 22] at entry 0 and [1, 24, 22] at entry 1",
+         "shape_or_dtype_assert", {}, "torch-layers", {"op": "stack", "rows": 3, "rows_b": 1, "wanted": 22, "given": 22}),
+        ("RuntimeError", "The expanded size of the tensor (514) must match the existing size (512) at non-singleton dimension 1.",
+         "shape_or_dtype_assert", {}, "torch-layers", {"op": "expand", "wanted": 514, "given": 512}),
+        ("ValueError", "Expected input batch_size (32) to match target batch_size (16).", "shape_or_dtype_assert", {}, "torch-layers",
+         {"op": "cross_entropy", "wanted": 32, "given": 16}),
+        ("RuntimeError", "einsum(): subscript j has size 4 for operand 1 which does not broadcast with previously seen size 3",
+         "shape_or_dtype_assert", {}, "torch-layers", {"op": "einsum", "wanted": 3, "given": 4}),
     ],
 )  # fmt: skip
 def test_the_recipe_and_its_parameters(
@@ -72,6 +84,8 @@ def test_the_recipe_and_its_parameters(
     ("error", "message", "category"),
     [
         ("FileNotFoundError", "config.json", "model_load"),
+        # which of the middle sizes differ is not rebuilt
+        ("RuntimeError", "stack expects each tensor to be equal size, but got [3, 24, 22] at entry 0 and [3, 25, 22] at entry 1", "shape_or_dtype_assert"),
         ("X", "anything", "none"),
         ("KeyError", "'a'", "user_code"),
         ("SIGSEGV", "Segmentation fault", "segfault"),
