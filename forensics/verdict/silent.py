@@ -5,6 +5,8 @@ failed; out: another one, or None. Samples:
     the log's end)                                                  -> hung: requests run, and no token comes
     (EngineCore_DP0 pid=88) INFO … No available shared memory broadcast block found in 60 seconds.      (below work, to the log's end)
                                                                     -> hung: the workers do not answer
+    … No available shared memory broadcast block found in 60 seconds.       (below the engine's start, for ten minutes, and nothing else)
+                                                                    -> hung, as a guess: the workers do not answer
     Waiting in store based barrier … (world_size=4, worker_count=2, …)      (time and again, to the log's end)
                                                                     -> hung: it waits for processes that do not come
     Process 4711: trainer · Thread 4711 (idle): "MainThread" · backward (torch/autograd/__init__.py:266)        (nothing works below it)
@@ -46,6 +48,8 @@ _START = 5_000
 _REPORTS = 4
 #: how often an engine says that it waits for its workers, a minute each time: while it holds requests, and right below its work
 _WAITS, _WAITS_BELOW_WORK = 3, 2
+#: how often, and for how many seconds, it says nothing else while it starts: compiling and loading take minutes, and tell of themselves
+_WAITS_IN_START, _LONG = 10, 600.0
 #: how often a process says that it waits for others, ten seconds each time or more
 _CALLS = 4
 #: where a program's own thread begins, among its outermost frames
@@ -101,6 +105,7 @@ def _engine(lines: Sequence[LogLine], findings: Sequence[Finding]) -> tuple[Sigh
     first: LogLine | None = None
     waits: list[LogLine] = []
     worked = others = False
+    alone = 0  # waits behind which nothing else stands
     for line in reversed(lines[-_LAST:]):
         if _says("holds", line):
             engine = _ENGINE.search(line.text[:400])
@@ -108,6 +113,7 @@ def _engine(lines: Sequence[LogLine], findings: Sequence[Finding]) -> tuple[Sigh
             first = line
         elif _says("stalled", line):
             waits.append(line)
+            alone += not others
         elif (worked := is_work(line)) or is_end(line):
             break
         elif line.text.strip() and said_in("idle", "checks").search(line.text[:2_000]) is None:
@@ -117,9 +123,17 @@ def _engine(lines: Sequence[LogLine], findings: Sequence[Finding]) -> tuple[Sigh
         return seen, hung(Confidence.SUPPORTED, seen.span, findings, "The workers did not answer while requests ran")
     if seen is not None and worked and not others and len(waits) >= _WAITS_BELOW_WORK:
         return seen, hung(Confidence.HYPOTHESIS, seen.span, findings, "The workers did not answer any more where the log ends")
+    if not worked and first is None and alone >= _WAITS_IN_START and _lasted(waits[alone - 1], waits[0]) >= _LONG:
+        seen = _sighted(waits[alone - 1], ())
+        return seen, hung(Confidence.HYPOTHESIS, seen.span, findings, "The workers did not answer while the engine started, and said nothing else")
     if first is not None and max(reports.values()) >= _REPORTS:
         return _sighted(first, ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title="No token comes while requests run")
     return None
+
+
+def _lasted(first: LogLine, last: LogLine) -> float:
+    """Seconds between two lines; 0 where one of them has no time."""
+    return last.time - first.time if first.time is not None and last.time is not None else 0.0
 
 
 def _alone(lines: Sequence[LogLine]) -> tuple[Sighting, Judgement] | None:

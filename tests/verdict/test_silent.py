@@ -74,6 +74,25 @@ def test_workers_that_do_not_answer_while_requests_run(told: Told) -> None:
     assert told(worked + between + waits[: len(waits) * 2 // 3]).status is Status.HEALTHY
 
 
+LONG_WAIT = "(EngineCore_DP0 pid=88) INFO 03-02 10:{:02d}:12 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.\n"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "between", "status"),
+    [
+        (range(1, 13), "", Status.HUNG),
+        (range(1, 10), "", Status.HEALTHY),  # no longer than a big model compiles
+        (range(1, 25, 3), "", Status.HEALTHY),  # told seldom
+        (range(1, 13), "(EngineCore_DP0 pid=88) INFO 03-02 10:12:40 [w.py:3] Compiling 3 graphs for other sizes\n", Status.HEALTHY),
+    ],
+)
+def test_workers_that_do_not_answer_while_an_engine_starts(told: Told, minutes: range, between: str, status: Status) -> None:
+    incident = told(START + "".join(map(LONG_WAIT.format, minutes)) + between)
+    assert incident.status is status
+    if status is Status.HUNG:
+        assert incident.verdict.confidence is Confidence.HYPOTHESIS and incident.verdict.evidence[0].span.first_line == 2
+
+
 DUMP = """\
 Process 4711: /opt/venv/bin/python train.py
 Python v3.12.9 (/usr/bin/python3.12)
