@@ -25,7 +25,9 @@ def _end(code: int) -> None:
     threading = sys.modules.get("threading")
     has_threads = threading is not None and threading.active_count() > 1
     wanted = getattr(atexit, "_ncallbacks", lambda: 1)()  # CPython's
-    if sys.gettrace() or sys.getprofile() or has_threads or wanted:
+    monitoring = getattr(sys, "monitoring", None)  # where profilers and debuggers sit from Python 3.12 on
+    watched = monitoring is not None and any(monitoring.get_tool(number) for number in range(6))
+    if sys.gettrace() or sys.getprofile() or watched or has_threads or wanted:
         return
     try:
         for stream in (sys.stdout, sys.stderr):

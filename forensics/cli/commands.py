@@ -62,6 +62,20 @@ class Commands(click.Group):
         return super().resolve_command(ctx, ["analyze", *args])
 
 
+def tell_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Prints the version of the installed distribution and exits; a source tree that is not installed has none."""
+    if not value or ctx.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        told = version("gpu-forensics")
+    except PackageNotFoundError:
+        told = "unknown: this source tree is not installed"
+    click.echo(f"forensics, version {told}")
+    ctx.exit()
+
+
 @click.group(
     cls=Commands,
     name="forensics",
@@ -79,7 +93,7 @@ Exit codes: 0 nothing failed, 1 a failure was found or cannot be ruled out (stat
 several inputs not read), 2 wrong usage, 3 nothing in the input was understood, 4 the input could
 not be read or the report not written, 130 interrupted.""",
 )
-@click.version_option(package_name="gpu-forensics", prog_name="forensics")
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=tell_version, help="Show the version and exit.")
 def forensics() -> None:
     """Reads the log of a crashed or hung multi-GPU job and says what failed first, where, why, and what to do.
 
