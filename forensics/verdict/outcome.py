@@ -308,6 +308,11 @@ def is_one_requests(seen: Sighting) -> bool:
     return any(owner_of(frame) is Owner.ENGINE for link in seen.chain for frame in link.frames)
 
 
+def answered(seen: Sighting) -> bool:
+    """True for an exception of which a web server's heading says that it broke off one request: the server goes on."""
+    return seen.kind == "python" and said_in("for_a_request", "in_a_request").search(seen.heading[:500]) is not None
+
+
 def outlasts(seen: Sighting) -> bool:
     """True for what stays broken after the exception that tells it."""
     return said_in("lasts").search(" ".join(seen.texts)[:4_000]) is not None

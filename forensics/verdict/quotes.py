@@ -25,6 +25,10 @@ class Quotes:
         self._numbers = {source: [line.number for line in lines] for source, lines in self._lines.items()}
         self.sources = tuple(self._lines)
 
+    def of_source(self, source: int) -> Sequence[LogLine]:
+        """All retained lines of a source."""
+        return self._lines.get(source, [])
+
     def lines(self, span: Span, most: int | None = None) -> Sequence[LogLine]:
         """The retained lines of a span, at most `most` of its first ones."""
         numbers = self._numbers.get(span.source, [])

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from forensics.ingest.compiled import pattern_of
 from forensics.model.verdict import CausalRole
-from forensics.verdict.outcome import aftermath, outlasts, printed_inside
+from forensics.verdict.outcome import aftermath, answered, outlasts, printed_inside
+from forensics.verdict.preamble import of_the_script
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.sighting import Sighting
 
@@ -28,6 +29,8 @@ _WORKED, _STARTED = 2, 1
 
 def release(seen: Sequence[Sighting], quotes: Quotes) -> None:
     """Printed errors behind which the job worked on explain no end from outside: where they are all that failed, the end stands alone."""
+    aside = of_the_script(seen, quotes)
+    _stands_alone(aside, (), "a command of the job's script failed with it, and the ranks were started after it")
     ends = [
         s
         for s in seen
@@ -36,7 +39,16 @@ def release(seen: Sequence[Sighting], quotes: Quotes) -> None:
     if not ends:
         return
     first = min(ends, key=lambda s: s.place)
-    open_ = [s for s in seen if s.role is None and s.weight >= 1 and s not in ends]
+    # a logger's record of the scheduler's word is no failure beside it
+    open_ = [s for s in seen if s.role is None and s.weight >= 1 and not any(s is e or s.span == e.span for e in ends)]
+    if _JOB.search(first.message[:400]) is not None:
+        requests = [s for s in seen if (s.role is None or s.conditional) and answered(s) and not outlasts(s)]
+        _stands_alone(requests, (), "a web server answered one request with it, and went on")
+        aside += requests
+        open_ = [s for s in open_ if s not in requests]
+    if aside and not open_:
+        _stands_alone((), ends, "")
+        return
     before = [
         s
         for s in open_

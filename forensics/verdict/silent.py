@@ -125,7 +125,7 @@ def _engine(lines: Sequence[LogLine], findings: Sequence[Finding]) -> tuple[Sigh
         return seen, hung(Confidence.HYPOTHESIS, seen.span, findings, "The workers did not answer any more where the log ends")
     if not worked and first is None and alone >= _WAITS_IN_START and _lasted(waits[alone - 1], waits[0]) >= _LONG:
         seen = _sighted(waits[alone - 1], ())
-        return seen, hung(Confidence.HYPOTHESIS, seen.span, findings, "The workers did not answer while the engine started, and said nothing else")
+        return seen, hung(Confidence.HYPOTHESIS, seen.span, findings, "The workers did not answer while the engine started")
     if first is not None and max(reports.values()) >= _REPORTS:
         return _sighted(first, ()), Judgement(Category.HANG_OR_WATCHDOG, Confidence.HYPOTHESIS, title="No token comes while requests run")
     return None

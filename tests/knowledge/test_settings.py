@@ -88,6 +88,7 @@ COMMANDS = [
     ("SGLang server arguments: --model=m --tp=8 --attention-backend=fa3", {"model": "m", "tensor_parallel_size": "8", "attention_backend": "fa3"}),
     ("./llama-server -m model.gguf -ngl 99 -c 8192 --split-mode row", {"model": "model.gguf", "num_gpu_layers": "99", "split_mode": "row"}),
     ("srun --nodes=4 --ntasks-per-node=8 python train.py --fp16", {"nnodes": "4", "nproc_per_node": "8", "fp16": "True"}),
+    ("+ bash -c 'nohup python3 -m vllm.entrypoints.openai.api_server --model '\\''/models/m'\\'' --tensor-parallel-size 4'", {"model": "/models/m", "tensor_parallel_size": "4"}),
     ("trtllm-serve m --tp_size 4 --backend pytorch", {"model": "m", "tensor_parallel_size": "4", "engine_backend": "pytorch"}),
 ]  # fmt: skip
 
@@ -142,6 +143,11 @@ def test_advice_is_no_setting() -> None:
         "NCCL_DEBUG": "INFO",
         "NCCL_IB_DISABLE": "1",
     }
+
+
+def test_a_pattern_that_puts_a_variable_into_a_script_is_no_setting() -> None:
+    text = "+ sed -i s/__V__/export VLLM_ATTENTION_BACKEND=.*|export VLLM_ATTENTION_BACKEND=FLASHINFER/ start.sh"
+    assert values(text).get("attention_backend", "FLASHINFER") == "FLASHINFER"
 
 
 def test_an_environment_variable_that_is_a_setting() -> None:

@@ -130,6 +130,7 @@ def _without_tail(text: str) -> str:
 def _words(text: str) -> tuple[str, ...]:
     import shlex
 
+    text = text.replace("'\\''", "'")  # a quote in a script that is quoted itself: bash -c '… --model '\''m'\'' …'
     try:
         return tuple(shlex.split(text, comments=False))
     except ValueError:  # a quote that never closes

@@ -77,6 +77,8 @@ def _of_line(line: LogLine, rule: LineRule) -> Iterator[Setting]:
         if pattern_of(r"[a-z]{3,} [a-z]{2,} \S{0,3}$").search(before[-60:] + " ") and not exported:
             continue  # in the middle of a sentence
         value = next((v for v in found.groups()[1:] if v is not None), "")
+        if ".*" in value or value.endswith("/export"):
+            continue  # a pattern of sed's, which puts the variable into a script
         yield _setting(found[1], value, Span(line.source, line.number, line.number))
 
 
