@@ -21,6 +21,7 @@ from forensics.ingest.pattern import Pattern
 from forensics.model.event import Event, EventKind
 from forensics.model.record import draft, field, replace
 from forensics.model.source import LogLine, Span
+from forensics.verdict.mended import mended
 from forensics.verdict.openings import Opening
 from forensics.verdict.sighting import is_work_text
 
@@ -142,7 +143,8 @@ def _split_source(events: Sequence[Event], lines: Sequence[LogLine]) -> list[Run
 
 
 def _with_next_jobs(found: list[Span], events: Sequence[Event], lines: Sequence[LogLine]) -> list[Span]:
-    """The beginnings, and where another job writes on in the file of one that Slurm had ended: by the clock long after that."""
+    """The beginnings, and where another job writes on in the file of one that Slurm had ended: by the clock long after that; and where a
+    program comes further that could not be compiled above."""
     numbers = [line.number for line in lines]
     for event in events:
         ended = moment(str(event.fields.get("at", ""))) if event.fields.get("what") == "cancelled" else None
@@ -158,6 +160,8 @@ def _with_next_jobs(found: list[Span], events: Sequence[Event], lines: Sequence[
             continue
         if not any(here < span.first_line <= below.number for span in found):
             found.append(Span(below.source, below.number, below.number))
+    known = {span.first_line for span in found}
+    found += [span for span in mended(events, lines) if span.first_line not in known]
     return sorted(found, key=lambda span: span.first_line)
 
 
