@@ -1,5 +1,5 @@
-"""A program whose source would not compile, and that runs further below: somebody mended it and started it again. In: events; out: where the
-next run begins. Sample:
+"""A program whose source would not compile, and that runs further below: it was mended and started again. In: events; out: where the next
+run begins. Sample:
 
       File "/srv/app/train.py", line 20, in <module>
         from model import Net

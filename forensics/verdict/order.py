@@ -9,6 +9,7 @@ printed first then counts. A source without times is ordered by its lines. A sou
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import takewhile
 from math import floor
 
 from forensics.ingest.intake import Intake
@@ -16,6 +17,8 @@ from forensics.model.source import Span
 
 #: clocks that name the same moments
 _WALL = frozenset(("wall", "wall_no_year"))
+#: lines of the same second above one that are asked for a finer stamp
+_NEAR = 50
 
 
 class Order:
@@ -73,4 +76,17 @@ class Order:
         line = -span.first_line if span.source in self._backwards else span.first_line
         if moment is None or not self.one_clock:
             return (0, 0.0 if not self.one_clock or not self._carried else float("inf"), span.source, line)
-        return (0, floor(moment / self._step) * self._step if self._step else moment, span.source, line)
+        return (0, self._rounded(span, moment), span.source, line)
+
+    def _rounded(self, span: Span, moment: float) -> float:
+        """A time as far as all stamps show it. In one source a line whose stamp shows whole seconds stands behind what was written above it
+        in its second, so that finer stamps keep their order."""
+        if not self._step:
+            return moment
+        whole = floor(moment / self._step) * self._step
+        if len(self._carried) != 1:
+            return whole
+        numbers, times = self._carried.get(span.source, ([], []))
+        place = bisect_right(numbers, span.first_line)
+        near = times[max(0, place - _NEAR) : place][::-1] if moment == whole else []
+        return next((time for time in takewhile(lambda time: floor(time) == whole, near) if time != whole), moment)

@@ -24,7 +24,19 @@ def test_times_count_before_lines() -> None:
 def test_within_the_coarsest_step_the_first_printed_counts() -> None:
     order = Order(intake(100.0, 100.3, 101.0, 100.7, dialects=("fine", "whole")))
     assert order.key(at(1), 100.0) < order.key(at(3), 100.7)
-    assert order.key(at(2), 100.33) > order.key(at(1), 100.9)
+    assert order.key(at(2), 100.3) > order.key(at(1), 100.0)
+
+
+def test_of_one_source_finer_stamps_keep_their_order_beside_whole_ones() -> None:
+    order = Order(intake(100.0, 100.455, 100.0, 100.101, 101.0, dialects=("fine", "whole")))
+    assert order.key(at(4), 100.101) < order.key(at(2), 100.455)
+    assert order.key(at(2), 100.455) <= order.key(at(3), 100.0)  # a whole second stands behind what is above it
+
+
+def test_of_several_sources_only_what_all_stamps_show_counts() -> None:
+    lines = [LogLine(0, 1, "x", "x", time=100.9, dialect="fine"), LogLine(1, 1, "y", "y", time=100.0, dialect="whole")]
+    order = Order(Intake(sources=(LogSource("a", clock=Clock("wall")), LogSource("b", clock=Clock("wall"))), lines=lines))
+    assert order.key(Span(0, 1, 1), 100.9) < order.key(Span(1, 1, 1), 100.0)
 
 
 def test_a_fine_stamp_may_show_a_whole_second() -> None:
