@@ -13,6 +13,10 @@ out: MESSAGE events of level ERROR, FATAL_SIGNAL events. Samples:
     -> message "ERR02200 DIST call hccl api failed.", rank 11, fields {"by": "torch_npu", "code": "ERR02200", "process": 4711, "device": 3}
     [20:15:45.100200][GC                    ][error][tid:44F8A] Failed to load tpc kernel for node: TPC634
     -> message "Failed to load tpc kernel for node: TPC634", fields {"by": "synapse", "module": "GC"}
+    /src/hcl/credit_manager.cpp::44(allocNextCredit): The condition [ free > 0 ] failed. No available buffer    (HCL, Gaudi's collectives)
+    -> message "The condition [ free > 0 ] failed. No available buffer", fields {"by": "hcl"}
+    HCCL demo error: In function setup(): synDeviceAcquire(&id, nullptr) failed with synapse error: 20          (who calls Synapse or HCCL)
+    -> message "In function setup(): synDeviceAcquire(…) failed with synapse error: 20", fields {"by": "hccl", "call": "synDeviceAcquire"}
     Internal Error: Received signal - Segmentation fault              (Synapse's signal handler, below the stack that it prints)
     -> FATAL_SIGNAL type "SIGSEGV", message "Received signal - Segmentation fault", fields {"by": "synapse"}
 
@@ -102,6 +106,23 @@ _TABLE = Table(
                 unless=_ECHO,
             )
             for level in ("error", "critical")
+        ),
+        Row(
+            "): The condition [ ",
+            _M,
+            r"/\S{1,400}\.(?:cpp|cc|hpp|h)::?\d{1,6}\(\w{1,120}\): (?P<message>The condition \[ [^\n]{1,400} \] failed\..*)$",
+            level="ERROR",
+            fields={"by": "hcl"},
+        ),
+        *(
+            Row(
+                literal,
+                _M,
+                rf"\b(?P<message>In function \w{{1,120}}\(\): (?P<call>{call}\w{{1,80}})\([^\n]{{0,800}}\) {literal.strip()}.*)$",
+                level="ERROR",
+                fields={"by": "hccl"},
+            )
+            for literal, call in ((" failed with synapse error: ", "syn"), (" failed: ", "hccl"))
         ),
         *(
             Row(

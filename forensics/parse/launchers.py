@@ -21,7 +21,7 @@ from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, ProcessExit
 from forensics.model.record import replace
-from forensics.model.source import LogLine, Rank
+from forensics.model.source import LogLine, Rank, Span
 from forensics.parse.exits import Groups, exit_of, with_exit_type
 from forensics.parse.reading import Lazy, hits
 from forensics.parse.rows import Row, Table
@@ -254,6 +254,10 @@ _TABLE = Table(
     ),
 )
 
+#: how the raylet tells of a dead worker, what stands at the end of it, and in how many pieces a terminal may have broken it
+_DIED, _MOST_PIECES = "A worker died or was killed while executing a task", 12
+_OF_DEAD = Lazy(r"Worker exit type: (?P<exit_type>\w{1,60})(?:[. ]+Worker exit detail: (?P<detail>.*))?$")
+_SENT = Lazy(r"The process receives a (SIG[A-Z]{3,5})\b")
 #: what tells the rank of a process that Ray speaks of: its controller's list of those it started, and what it says before a worker's end
 _STARTED, _OF_WORKER = ") world_rank=", "DistributedContext(world_rank="
 _WORLD_RANK = Lazy(r"DistributedContext\(world_rank=(\d{1,6}),")
@@ -271,9 +275,41 @@ ANCHORS: tuple[Anchor, ...] = (
 
 def parse(intake: Intake) -> list[Event]:
     """Exits as reported by whoever started the process."""
-    events = [one for event in _TABLE.read(intake) for one in _of_each(with_exit_type(event))]
+    read = (_with_signal(_unwrapped(intake, event)) for event in _TABLE.read(intake))
+    events = [one for event in read for one in _of_each(with_exit_type(event))]
     told = {(intake.lines[index].source, intake.lines[index].number): index for index in hits(intake, _OF_WORKER)}
     return [_of_rays_worker(intake, event, told) if told and event.fields.get("by") == "ray" else event for event in events]
+
+
+def _unwrapped(intake: Intake, event: Event) -> Event:
+    """What Ray's raylet says of a dead worker, put together where a terminal broke the line: into pieces of one width, each in a line."""
+    if not event.message.startswith(_DIED) or "exit_type" in event.fields:
+        return event
+    index = next((i for i in hits(intake, _DIED) if intake.lines[i].number == event.span.first_line), None)
+    if index is None or intake.lines[index].source != event.span.source:
+        return event
+    width, text, last = len(intake.lines[index].raw), event.message, intake.lines[index]
+    for line in intake.lines[index + 1 : index + 1 + _MOST_PIECES]:
+        if line.number != last.number + 1 or line.source != last.source or not 0 < len(line.raw) <= width:
+            break
+        text, last = text + line.raw, line
+        if len(line.raw) < width:
+            break
+    found = _OF_DEAD.search(text)
+    if found is None or last.number == event.span.first_line:
+        return event
+    said = {key: value for key, value in found.groupdict().items() if value}
+    fields = {**event.fields, **said}
+    return replace(event, message=text.rstrip(), span=Span(event.span.source, event.span.first_line, last.number), fields=fields)
+
+
+def _with_signal(event: Event) -> Event:
+    """A worker's end with the signal that the worker itself says it was sent (core_worker.cc: "The process receives a SIGTERM.")."""
+    sent = _SENT.search(str(event.fields.get("detail", "")))
+    made = event.fields.get("exit")
+    if sent is None or not isinstance(made, ProcessExit) or made.signal is not None:
+        return event
+    return replace(event, fields={**event.fields, "exit": replace(made, signal=sent[1])})
 
 
 def _of_each(event: Event) -> list[Event]:

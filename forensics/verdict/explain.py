@@ -142,8 +142,9 @@ def verdict_of(
     waits = hang is None and (category is Category.HANG_OR_WATCHDOG or ("by_hand" in settings and not moving))
     stands = stuck_in(primary.frames) if waits else None
     variable = allocator_of(f"{primary.root_message}\n{primary.message}"[:4_000], settings)
-    fixes = (replace(fix, action=fix.action.replace(USUAL_ALLOCATOR, variable)) for fix in _fixes(finding, run.findings))
+    fixes = (replace(fix, action=fix.action.replace(USUAL_ALLOCATOR, variable)) for fix in _fixes(finding, run.findings, category))
     steps = steps_for(primary, judgement, facts, hang, advice, Known(fault, memory, stands))
+    advised = _advised(run.findings, category)[:1]
     sentences = [
         finding.explanation if finding is not None else _of_fault(primary.type or "", fault) if fault is not None else "",
         said_of(memory) if memory is not None else "",
@@ -151,6 +152,7 @@ def verdict_of(
         (_LEFT_OUT.format(left_out) if left_out else _OUTSIDE) if run.cast.outside else "",
         stands.says if stands is not None else "",
         *(contradiction.explanation for contradiction in contradictions[:2]),
+        *(one.explanation for one in advised),
         *_ends(run.exits),
     ]
     sentences[0] = sentences[0] or str(advice.get("explanation", ""))
@@ -167,7 +169,7 @@ def verdict_of(
         next_steps=tuple(step.replace(USUAL_ALLOCATOR, variable) for step in steps),
         must_not_prove=(finding.must_not_prove if finding is not None else None) or advice.get("must_not_prove"),
         settled_by=tuple(advice.get("settled_by", ())),
-        evidence=_evidence(primary, judgement, contradictions, proof),
+        evidence=_evidence(primary, judgement, contradictions, proof, advised),
         alternatives=_alternatives(judgement, advice),
     )
 
@@ -247,7 +249,12 @@ def _who(run: Analysis, left_out: str, single: bool, killed: bool, broken: bool)
     return [f"{run.rank.label} was ended first." if killed else f"{run.rank.label} failed first."]
 
 
-def _fixes(finding: Finding | None, findings: Sequence[Finding]) -> tuple[Fix, ...]:
+def _advised(findings: Sequence[Finding], category: Category) -> list[Finding]:
+    """Advice that says of itself to which kind of failure it belongs, where the failure is of that kind."""
+    return [one for one in findings if one.role is SignatureRole.ADVICE and one.category is category]
+
+
+def _fixes(finding: Finding | None, findings: Sequence[Finding], category: Category) -> tuple[Fix, ...]:
     """The verdict's own fixes first, then what advice and agreeing findings add."""
     found: dict[str, Fix] = {}
     for fix in finding.fixes if finding is not None else ():
@@ -261,11 +268,18 @@ def _fixes(finding: Finding | None, findings: Sequence[Finding]) -> tuple[Fix, .
         if agrees and other is not finding:
             for fix in other.fixes:
                 found.setdefault(fix.action, fix)
+    for other in _advised(findings, category):
+        for fix in other.fixes:
+            found.setdefault(fix.action, fix)
     return tuple(found.values())[:_MOST]
 
 
 def _evidence(
-    primary: Failure, judgement: Judgement, contradictions: Sequence[Contradiction], proof: Sequence[Evidence]
+    primary: Failure,
+    judgement: Judgement,
+    contradictions: Sequence[Contradiction],
+    proof: Sequence[Evidence],
+    advised: Sequence[Finding],
 ) -> tuple[Evidence, ...]:
     found = [*proof, *(judgement.finding.evidence if judgement.finding is not None else ()), *primary.evidence]
     said = primary.root_message.split(": ", 1)[-1].strip().split("\n", 1)[0].rstrip(" .")[:60]
@@ -273,6 +287,8 @@ def _evidence(
         found.sort(key=lambda one: said not in one.quote)
     for contradiction in contradictions[:2]:
         found += contradiction.evidence[:2]
+    told = [proof for one in advised for proof in one.evidence[:1]]
+    found = [*found[: _MOST - len(told)], *told]
     unique: dict[tuple[int, int, int, str], Evidence] = {}
     for one in found:
         unique.setdefault((one.span.source, one.span.first_line, one.span.last_line, one.quote[:80]), one)

@@ -84,6 +84,23 @@ def _before_the_job(last: Span, end: Sighting, quotes: Quotes) -> bool:
     return came_up(above[-_MOST_LINES:]) is None and came_up(between) is not None
 
 
+def stopped_at_work(certain: Sequence[Group], ordered: Sequence[Group], quotes: Quotes) -> Group | None:
+    """The Ctrl-C that ended a program which had got over all that was raised, or had begun after it: work stands between the two. None
+    where somebody stopped what no longer moved: then what was raised before is why."""
+    if any(g.first.kind != "python" for g in certain):
+        return None
+    last = max((m.last or m.span for g in certain for m in g.members), key=lambda span: (span.source, span.last_line))
+    for group in ordered:
+        first = group.first
+        if (first.type or "").rpartition(".")[2] != "KeyboardInterrupt" or not first.conditional or not first.chain:
+            continue
+        top = first.chain[-1].frames[:1]
+        same = all(m.span.source == first.span.source for g in certain for m in g.members)
+        if same and top and top[0].function == "<module>" and first.span.first_line > last.last_line:
+            return group if worked_between(last, first, quotes) else None
+    return None
+
+
 def worked_between(span: Span, end: Sighting, quotes: Quotes) -> bool:
     """True where an engine worked again before it ended; a front end answers health checks also while its engine hangs."""
     later = [line for line in quotes.after(span)[:_MOST_LINES] if line.source != end.span.source or line.number < end.span.first_line]

@@ -19,7 +19,7 @@ from forensics.verdict.incidents import came_up
 from forensics.verdict.missing import of_the_missing
 from forensics.verdict.order import Order
 from forensics.verdict.outcome import caught, works_on
-from forensics.verdict.outlived import DEADLY, of_the_start, worked_between
+from forensics.verdict.outlived import DEADLY, of_the_start, stopped_at_work, worked_between
 from forensics.verdict.quotes import Quotes
 from forensics.verdict.recorded import is_first, is_recorded
 from forensics.verdict.sighting import Sighting
@@ -57,6 +57,8 @@ _WATCHDOG = Pattern(r"^(?:\w{1,40} )?[Ww]atchdog timeout \(|^Hang detected on ra
 _SOFT = pattern_of(r"\bself\.soft=True")
 #: lines between two programs that are asked which of them began there
 _MOST_LINES = 5_000
+#: rules for what a job goes on after, and for what it is refused because it is being ended
+_EXPLAINS_LITTLE = ("harmless.", "teardown.step-of-ended-job")
 _KILL = ("SIGKILL", "exit -9", "exit 137")
 _GONE = ("The actor died unexpectedly", "Worker exit type: SYSTEM_ERROR")
 #: Slurm's word that a step ended because somebody ended it
@@ -126,6 +128,8 @@ def _primary(ordered: Sequence[Group], quotes: Quotes, early: Sequence[Group]) -
         return cut[0], False  # what a destructor met is no cause beside a traceback whose end was cut off
     free = [g for g in ordered if g.first.role is None and g not in early]
     certain = [g for g in free if g.first.weight >= 3 or g.first.typed or g.first.refused]
+    if certain and (stopped := stopped_at_work(certain, ordered, quotes)) is not None:
+        return stopped, False
     if certain and not _outlived(certain, ordered, quotes):
         return _named(_first_recorded(_first_fatal(certain, quotes), certain), ordered), False
     printed = [g for g in free if g.first.weight == 2 and g.first.events[0].kind.value != "communication"]
@@ -140,6 +144,8 @@ def _primary(ordered: Sequence[Group], quotes: Quotes, early: Sequence[Group]) -
     deadly, cancelled = _without_cleanup(deadly, exits, ordered)
     hung = _ended_by_watchdog(printed, deadly, ordered, quotes)
     conditional = [g for g in ordered if g.first.conditional and g not in early]
+    # What a job goes on after explains less than what ended it, also where both may be consequences.
+    conditional.sort(key=lambda g: g.first.rule.startswith(_EXPLAINS_LITTLE))
     hard = [g for g in conditional if any(_HARD.search(text) for text in g.first.texts)]
     # What a process met while it gave back what it had is no nearer than the printed refusal before it.
     refused = [g for g in printed if any(_HARD.search(text) for text in g.first.texts)]

@@ -75,6 +75,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes, run: Ru
     if primary.first.rule == "cascade.abort-after" and primary.first.kind in _FATAL:
         serious = [*serious, *primary.members]  # what it came after is not what is told of the run: nothing was got over
     serious = [m for m in serious if not _said_afterwards(m, quotes)] or serious
+    if interrupted(primary) and all(m.span.last_line < primary.first.span.first_line for m in serious):
+        serious = list(primary.members)  # it had got over the rest, or it would not have been stopped by hand
     last = max(serious, key=lambda m: m.span.last_line)
     if only_complains(serious) or (all(_passed_on(m, quotes) for m in serious) and aftermath(quotes, last.span).ended):
         return Status.HEALTHY

@@ -78,6 +78,10 @@ _ANNOUNCES = Pattern(
     re.IGNORECASE,
 )
 
+#: what a warning says above a stack that it only shows (torch/_dynamo/variables/functions.py, torch/_dynamo/symbolic_convert.py), and how
+#: far below it a frame of that stack may stand
+_SHOWS, _SHOWN_LINES = pattern_of(r"\b(?:[Tt]his call originates from|[Uu]ser code traceback):\s*$"), 60
+
 #: the last words of a program that leaves because of its arguments, and what a scheduler, a launcher or a logger that the job feeds
 #: says of its own: the traceback below is another program's
 _LEAVES = pattern_of(
@@ -142,7 +146,7 @@ class _Walker:
         item = self.lane.items[at]
         kind = item.kind
         if self.now is None:
-            framed = kind is Kind.FRAME and not item.line.text.startswith(" " * 9)
+            framed = kind is Kind.FRAME and not item.line.text.startswith(" " * 9) and not self.is_shown(at)
             if kind is Kind.HEAD or framed or (kind is Kind.BOX and opens_box(item.line.text)):
                 self.begin(at, item)
             return
@@ -164,6 +168,13 @@ class _Walker:
             self.after_raise(at, item)
         else:
             self.in_stack(at, item)
+
+    def is_shown(self, at: int) -> bool:
+        """True for a frame that stands below the words with which a warning shows where its cause is called: nothing was raised there."""
+        for above in reversed(self.lane.items[max(0, at - _SHOWN_LINES) : at]):
+            if above.kind not in (Kind.FRAME, Kind.CODE, Kind.CARET, Kind.BLANK):
+                return bool(_SHOWS.search(above.line.text[-200:]))
+        return False
 
     def begin(self, at: int, item: Item) -> None:
         """A new block at its header, or at a frame whose header is missing."""
