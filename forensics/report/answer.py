@@ -51,6 +51,8 @@ def what(incident: Incident, names: Names) -> Section | None:
 def _raised(type_: str | None, message: str, limit: int) -> str:
     """The innermost exception is what failed; what was raised last is only how it was seen."""
     told = " ".join(line for line in message.split("\n") if not line.lstrip().startswith(_BOILERPLATE)).strip()
+    if type_ and told.startswith(f"{type_}:"):
+        return one_line(told, limit)  # glog's "Check failed: …" is both
     return one_line(f"{type_}: {told}" if type_ and told else (type_ or told or "no message"), limit)
 
 

@@ -38,3 +38,9 @@ def test_it_is_where_things_began(told: Told) -> None:
 @pytest.mark.parametrize("text", [STEPS + _waited(30) + DIED, STEPS + DIED + _waited(19)])
 def test_behind_the_time_outs_or_right_with_them_it_may_be_their_end(told: Told, text: str) -> None:
     assert told(text).verdict.category is Category.HANG_OR_WATCHDOG
+
+
+@pytest.mark.parametrize(("words", "rank"), [("slot still in use by rank 3", None), ("message from rank 3 was cut", None), ("acquire failed on rank 3", 3)])
+def test_a_rank_that_did_something_to_the_failing_process_is_not_it(told: Told, words: str, rank: int | None) -> None:
+    incident = told(f"F1129 20:15:20.500000 1203 pool.cc:212] Check failed: slot->count == 0 (1 vs. 0) {words}\n")
+    assert (incident.verdict.rank and incident.verdict.rank.number) == rank
