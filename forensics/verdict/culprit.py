@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forensics.model.source import Rank
+from forensics.model.verdict import CausalRole
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting
 
@@ -30,6 +31,19 @@ def free(seen: Sequence[Sighting], culprit: Rank | None, order: Order) -> None:
     others = [s for s in seen if s not in own and s.weight >= 3 and s.role is None]
     if own and others and all(s.kind in _WAITED for s in others) and _before(own[0], others, order):
         own[0].role, own[0].conditional, own[0].rule, own[0].role_why = None, False, "", ""
+
+
+def lost(seen: Sequence[Sighting], order: Order) -> None:
+    """Time-outs behind the scheduler's word that a node failed are of those that waited for it."""
+    gone = [s for s in seen if s.kind == "exit" and str(s.events[0].fields.get("reason", "")).startswith("node failure")]
+    others = [s for s in seen if s.weight >= 3 and s.role is None]
+    if not gone or not others or not all(s.kind in _WAITED for s in others):
+        return
+    first = min(gone, key=lambda s: order.key(s.span, s.time))
+    if all(order.key(first.span, first.time) < order.key(s.span, s.time) for s in others):
+        first.weight = max(first.weight, 3)
+        for sighting in others:
+            sighting.role, sighting.conditional, sighting.role_why = CausalRole.CASCADE, True, "it waited for the node that had failed"
 
 
 def _before(first: Sighting, others: Sequence[Sighting], order: Order) -> bool:

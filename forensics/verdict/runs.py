@@ -16,7 +16,7 @@ from forensics.verdict import explain
 from forensics.verdict.analysis import Analysis
 from forensics.verdict.category import Judgement, categorize
 from forensics.verdict.consequences import cascades_of, mark, mark_alike, mark_dying, mark_unwound
-from forensics.verdict.culprit import free
+from forensics.verdict.culprit import free, lost
 from forensics.verdict.fold import Group, fold
 from forensics.verdict.hang import explain_hang
 from forensics.verdict.hardware import fault_of, of_the_program, only_noted
@@ -61,6 +61,7 @@ def analyse(
     if hang is not None and hang.events and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
     free(seen, hang.culprit if hang is not None else None, order)
+    lost(seen, order)
     told_once = join(seen, run.events, order)
     finish(told_once)
     add_dumps(told_once, run.events, intake.activity)

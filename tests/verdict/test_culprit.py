@@ -44,3 +44,11 @@ def test_behind_the_time_outs_or_right_with_them_it_may_be_their_end(told: Told,
 def test_a_rank_that_did_something_to_the_failing_process_is_not_it(told: Told, words: str, rank: int | None) -> None:
     incident = told(f"F1129 20:15:20.500000 1203 pool.cc:212] Check failed: slot->count == 0 (1 vs. 0) {words}\n")
     assert (incident.verdict.rank and incident.verdict.rank.number) == rank
+
+
+LOST = "slurmstepd: error: *** STEP 71.0 ON n1 CANCELLED AT 2026-11-29T20:{}:23 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
+
+
+def test_time_outs_behind_a_lost_node_waited_for_it(told: Told) -> None:
+    assert told(STEPS + LOST.format(24) + _waited(30)).verdict.category is Category.DRIVER_OR_HARDWARE
+    assert told(STEPS + _waited(30) + LOST.format(31)).verdict.category is Category.HANG_OR_WATCHDOG
