@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from forensics.ingest.activity import activity_of
 from forensics.ingest.alike import Alike
+from forensics.ingest.attempts import with_global_ranks
 from forensics.ingest.decode import text_of
 from forensics.ingest.intake import Intake
 from forensics.ingest.lines import LineMaker, settle
@@ -172,11 +173,12 @@ class Assembly:
         if self.copies:
             text = f"{self.copies:,} marked lines only repeat what inputs of the same rank said before; they were counted, not kept"
             self.notes.append(Note("ingest", text))
+        sources, lines, activity = with_global_ranks(self.sources, self.lines, self.activity)
         return Intake(
-            sources=tuple(self.sources),
-            lines=self.lines,
-            marks=marks_of(self.lines, self._wants),
-            activity=tuple(self.activity),
+            sources=tuple(sources),
+            lines=lines,
+            marks=marks_of(lines, self._wants),
+            activity=tuple(activity),
             skipped=tuple(self.skipped),
             notes=self.notes,
             blobs=tuple(self.blobs),

@@ -53,11 +53,12 @@ _TYPED = Pattern(r"^\s*(?:\([\w.\-]{1,40}\) )?(?:\[?[\w.\-]{1,40}@[\w.\-]{1,80}[
 @draft
 class Run:
     """One run of the job. begins: the lines that began it, one in each source, none for the first run; events in log order; until: the
-    lines that began the next one."""
+    lines that began the next one; others: sources that only other runs write."""
 
     begins: tuple[Span, ...] = ()
     events: list[Event] = field(default_factory=list)
     until: tuple[Span, ...] = ()
+    others: frozenset[int] = frozenset()
 
     @property
     def begin(self) -> Span | None:
@@ -66,6 +67,8 @@ class Run:
 
     def holds(self, span: Span) -> bool:
         """True for a span between its first line and the next run's; in other sources than those that it begins in, any."""
+        if span.source in self.others:
+            return False
         after = all(span.source != begin.source or span.first_line >= begin.first_line for begin in self.begins)
         return after and all(span.source != next_.source or span.first_line < next_.first_line for next_ in self.until)
 

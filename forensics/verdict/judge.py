@@ -28,6 +28,7 @@ from forensics.model.verdict import (
 )
 from forensics.verdict import explain, hardware
 from forensics.verdict.analysis import Analysis, came_back, choose
+from forensics.verdict.attempts import attempts
 from forensics.verdict.consequences import tells_of_nothing
 from forensics.verdict.describe import describe
 from forensics.verdict.incidents import Run, split
@@ -60,7 +61,7 @@ def judge(
     UsageError where there is none."""
     quotes, order = Quotes(intake), Order(intake)
     events, intake.activity = join_local(events, intake.activity, facts)
-    runs = split(events, intake.lines)
+    runs = attempts(events, intake.sources) or split(events, intake.lines)
     analyses = [analyse(run, intake, facts, _inside(findings, run), quotes, order) for run in runs]
     analyses[-1] = standing_still(analyses[-1], intake, quotes) or analyses[-1]
     analyses[-1].doubt = analyses[-1].doubt or left_in_start(analyses[-1], intake.lines, quotes)
