@@ -4,8 +4,8 @@
     run/node2/attempt_0/4/stderr.log   [rank20]:[E1129 20:25:20.2 …
     run/node2/attempt_0/3/stderr.log   ValueError: …                      so local rank 3 is rank 19, which no line says
 
-torchrun --log-dir writes DIR/RUN/attempt_N/LOCAL_RANK/stderr.log (torch.distributed.elastic.multiprocessing.api, 2.7). An agent numbers its ranks
-in a row, so two files that agree tell of the others in their folder.
+torchrun --log-dir writes DIR/RUN/attempt_N/LOCAL_RANK/stderr.log (torch.distributed.elastic.multiprocessing.api, 2.7). An agent numbers
+its ranks in a row, so two files that agree tell of the others in their folder.
 """
 
 from __future__ import annotations

@@ -34,8 +34,25 @@ def of_the_start(ordered: Sequence[Group], hard: Pattern[str], quotes: Quotes) -
     end = _end_of(ordered)
     if end is None:
         return []
+    if before := _of_earlier_attempts(ordered, hard, quotes):
+        return before
     dead = _is_death(end) or end.outside
     return [g for g in ordered if (g.first.kind == "message" or (dead and _may_go_on(g, quotes))) and _is_early(g, end, hard, quotes)]
+
+
+def _of_earlier_attempts(ordered: Sequence[Group], hard: Pattern[str], quotes: Quotes) -> list[Group]:
+    """A broken device behind which the launcher started the workers again, and they worked until something else failed: the agent may have
+    found the device well again, or another one."""
+    firsts = [g.first for g in ordered]
+    again = [s.span for s in firsts if s.kind == "exit" and s.events[0].fields.get("what") == "restart"]
+    broken = [g for g in ordered if g.first.role is None and any(hard.search(text) for text in g.first.texts)]
+    others = [s for s in firsts if s.role is None and (s.weight >= 3 or s.typed) and not any(s is g.first for g in broken)]
+    if not again or not broken or not others:
+        return []
+    end, start = max(others, key=lambda s: s.place), again[-1]
+    behind = all(max(m.span.last_line for m in g.members) < start.first_line for g in broken)
+    here = all(s.span.source == start.source for s in (end, *(m for g in broken for m in g.members)))
+    return broken if here and behind and end.span.first_line > start.last_line and worked_between(start, end, quotes) else []
 
 
 def _end_of(ordered: Sequence[Group]) -> Sighting | None:

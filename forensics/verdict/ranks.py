@@ -19,7 +19,10 @@ from forensics.verdict.roles import Cast, is_watchdog
 from forensics.verdict.sighting import Sighting, signal_of
 
 #: a message that names the rank it is about: "… Device acquire failed. rank=0"; "in use by rank 3" speaks of another one
-_SAYS = Pattern(r"(?<!LoRA )(?<!lora )(?<!\bby )(?<!\bfrom )(?<!\bto )(?<!\bwith )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b|/task:(\d{1,6}) (?:has been set to ERROR|heartbeat timeout)")
+_SAYS = Pattern(
+    r"(?<!LoRA )(?<!lora )(?<!\bby )(?<!\bfrom )(?<!\bto )(?<!\bwith )\b[Rr]ank(?:ID)?[ =:#]{1,3}(\d{1,6})\b"
+    r"|/task:(\d{1,6}) (?:has been set to ERROR|heartbeat timeout)"
+)
 #: a rank within a process group is not the job's
 _IN_GROUP = pattern_of(r"\[PG [^\]\n]{1,200}\]")
 #: how torch.multiprocessing.spawn names the process that it saw end
