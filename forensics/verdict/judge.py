@@ -35,6 +35,7 @@ from forensics.verdict.incidents import Run, split
 from forensics.verdict.jobs import Jobs
 from forensics.verdict.launcher import with_launchers_word
 from forensics.verdict.local_ranks import join_local
+from forensics.verdict.not_finite import trains_on_nan
 from forensics.verdict.order import Order
 from forensics.verdict.outcome import finished_before, is_harmless, moved_until
 from forensics.verdict.quotes import Quotes
@@ -63,7 +64,7 @@ def judge(
     events, intake.activity = join_local(events, intake.activity, facts)
     runs = attempts(events, intake.sources) or split(events, intake.lines)
     analyses = [analyse(run, intake, facts, _inside(findings, run), quotes, order) for run in runs]
-    analyses[-1] = standing_still(analyses[-1], intake, quotes) or analyses[-1]
+    analyses[-1] = standing_still(analyses[-1], intake, quotes) or trains_on_nan(analyses[-1], intake) or analyses[-1]
     analyses[-1].doubt = analyses[-1].doubt or left_in_start(analyses[-1], intake.lines, quotes)
     if incident is not None and not 1 <= incident <= len(analyses):
         raise UsageError(
