@@ -12,9 +12,9 @@ import codecs
 from forensics.ingest.pattern import Pattern
 
 #: CSI, OSC (titles, links), APC (Buildkite's times) and two-byte escapes; the same with a lost or a spelled-out ESC
-#: ("^[" of cat -v, "#033" of rsyslog)
+#: ("^[" of cat -v, "#033" of rsyslog, "\u001b" of JSON, also of JSON within JSON, "\x1b" of Python's repr)
 _ESCAPES = Pattern(
-    r"(?:\x1b|\^\[|\u241b)\[[0-9;:?]{0,32}[ -/]?[@-~]"
+    r"(?:\x1b|\^\[|\u241b|\\{1,4}(?:u00|x)1[bB])\[[0-9;:?]{0,32}[ -/]?[@-~]"
     r"|#033\[[0-9;]{0,32}[mK]"
     r"|\x1b[\]_P^X][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)"
     r"|\x1b[ -/]?[0-~]"
@@ -29,7 +29,7 @@ _MOST_SEGMENTS = 40
 
 
 #: what hints at an escape whose ESC is there, or was spelled out, or was lost
-_HINTS = ("\x1b", "^[[", "#033[", "\u241b", "\x9b", "[0m", "[1m", "[0;", "[1;", "[3", "[9")
+_HINTS = ("\x1b", "1b[", "1B[", "^[[", "#033[", "\u241b", "\x9b", "[0m", "[1m", "[0;", "[1;", "[3", "[9")
 
 
 def plain(text: str) -> str:

@@ -35,12 +35,12 @@ _VOTERS = 40
 
 
 class Dialect:
-    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none); weak, serves, keep, quoted,
-    json: see signatures/dialects/README.md."""
+    """One row. starts: characters that can open it ("" = any); hint: literal near the left end ("" = none); weak, serves, collects, keep,
+    quoted, json: see signatures/dialects/README.md."""
 
     __slots__ = (
-        "_compiled", "_groups", "apart", "beside", "counterexamples", "examples", "hint", "id", "json", "keep", "quoted", "regex", "second",
-        "serves", "starts", "title", "weak",
+        "_compiled", "_groups", "apart", "beside", "collects", "counterexamples", "examples", "hint", "id", "json", "keep", "quoted",
+        "regex", "second", "serves", "starts", "title", "weak",
     )  # fmt: skip
 
     def __init__(self, row: dict[str, Any]) -> None:
@@ -54,6 +54,7 @@ class Dialect:
         self.beside: tuple[str, ...] = tuple(row.get("beside", ()))
         self.apart: tuple[str, ...] = tuple(row.get("apart", ()))
         self.serves: bool = row.get("serves", False)
+        self.collects: bool = row.get("collects", False)
         self.keep: bool = row.get("keep", False)
         self.quoted: bool = row.get("quoted", False)
         self.json: dict[str, list[str]] = row.get("json", {})
@@ -77,13 +78,16 @@ class Dialect:
 
 class Peeled(NamedTuple):
     """What the prefixes said. captures: group name to text; axes: "TP1 DP0" texts in order; dialects: row ids, outermost first;
-    rank_at: where the first group that names a rank stands in the line."""
+    rank_at: where the first group that names a rank stands in the line; given: the level is one that a collector gave the line;
+    relayed: what the collector wrote its record around has a prefix of its own, so that somebody else wrote it."""
 
     text: str
     captures: dict[str, str]
     axes: str = ""
     dialects: tuple[str, ...] = ()
     rank_at: tuple[int, int] | None = None
+    given: bool = False
+    relayed: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -125,6 +129,7 @@ class Table:
         axes: list[str] = []
         used: list[str] = []
         rank_at: tuple[int, int] | None = None
+        given = collected = relayed = False
         if not size or line[0] not in self._by_first:
             return Peeled(line, captures)
         # lines of one shape have the same prefixes: those are tried by themselves
@@ -150,20 +155,27 @@ class Table:
                 inner = _from_json(row, line[at:])
                 if inner is None:
                     break
+                if "level" in inner.captures:
+                    given = row.collects and not collected
+                relayed, collected = relayed or collected, collected or row.collects
                 line, at, size = inner.text, 0, len(inner.text)
                 _merge(captures, inner.captures)
                 used.append(row.id)
                 continue
+            relayed = relayed or collected
             for index, name in row.groups():
                 value = found[index]
                 if not value:
                     continue
+                if name == "level":
+                    given = row.collects and not collected
                 if name == "axes":
                     axes.append(value)
                 elif not (name in captures and (name in _OUTER_WINS or row.keep)):
                     captures[name] = value
                 if rank_at is None and name in _RANK_GROUPS:
                     rank_at = found.span(index)
+            collected = collected or row.collects
             used.append(row.id)
             if row.keep:
                 break
@@ -173,7 +185,7 @@ class Table:
                 size = len(line)
         if plan is None and len(self._plans) < _MOST_PLANS and not any(row.json or row.quoted for row in fitted):
             self._plans[shape] = tuple(fitted)
-        return Peeled(line[at:], captures, " ".join(axes), tuple(used), rank_at)
+        return Peeled(line[at:], captures, " ".join(axes), tuple(used), rank_at, given, relayed)
 
 
 @lru_cache(maxsize=64)
@@ -246,8 +258,12 @@ def _from_json(row: Dialect, text: str) -> Peeled | None:
         value = _lookup(content, row.json[name])
         if value:
             captures[name] = value
+    from forensics.ingest.decode import visible
     from forensics.ingest.jsonfields import error_in, stack_in
 
+    if any(ord(letter) < 32 for letter in message):
+        # a terminal's escapes and redrawn bars, which the record spelled out
+        message = "\n".join(shown for part in message.split("\n") for shown in visible(part))
     stack = stack_in(content, message)
     if "Traceback (" not in stack and (error := error_in(content, message, captures.get("level", ""))):
         message = f"{message}: {error}"

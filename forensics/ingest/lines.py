@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from forensics.ingest.clock import ClockWatch, moment, with_year
 from forensics.ingest.decode import plain, visible
-from forensics.ingest.dialects import table_of, votes
+from forensics.ingest.dialects import Peeled, table_of, votes
 from forensics.ingest.learned import learn
 from forensics.ingest.pattern import Pattern
 from forensics.ingest.pods import with_pods_ranks
@@ -19,10 +19,12 @@ from forensics.model.source import LogLine, Rank
 
 _LEVELS = {
     "D": "DEBUG", "I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL", "C": "CRITICAL", "WARN": "WARNING", "ERR": "ERROR",
-    "CRIT": "CRITICAL", "EMERG": "FATAL", "ALERT": "FATAL", "EMERGENCY": "FATAL", "NOTICE": "INFO", "DEFAULT": "INFO",
+    "CRIT": "CRITICAL", "EMERG": "FATAL", "ALERT": "FATAL", "EMERGENCY": "FATAL", "NOTICE": "INFO",
     "0": "FATAL", "1": "FATAL", "2": "CRITICAL", "3": "ERROR", "4": "WARNING", "5": "INFO", "6": "INFO", "7": "DEBUG",
     "10": "DEBUG", "20": "INFO", "30": "WARNING", "40": "ERROR", "50": "CRITICAL",
 }  # fmt: skip
+#: Cloud Logging's word for an entry whose severity nobody gave; and what a collector's level is not believed below
+_NO_LEVEL, _GRAVE = "DEFAULT", frozenset(("ERROR", "CRITICAL", "FATAL"))
 #: prefixes are looked for in this much of a line
 _PREFIX_REACH = 2_000
 #: lines that vote on the weak prefixes: no more, and no fewer
@@ -39,7 +41,7 @@ class LineMaker:
     """Makes the lines of one source. default_rank: what the file's name says, for lines that say nothing; sample: texts
     of the source, in order, that tell its prefixes."""
 
-    __slots__ = ("_bare", "_default", "_learned", "_source", "_table", "lines", "watch")
+    __slots__ = ("_bare", "_default", "_learned", "_relayed", "_source", "_table", "lines", "watch")
 
     def __init__(self, source: int, default_rank: Rank | None = None, sample: Iterable[str] = ()) -> None:
         self._source = source
@@ -48,6 +50,7 @@ class LineMaker:
         self.lines: list[LogLine] = []
         self._bare: Callable[[str], str] | None = None
         self._learned = None
+        self._relayed = False
         raws = list(sample)
         if len(raws) < _LEAST and not any(map(_is_framed, raws)):
             self._table = table_of()
@@ -62,6 +65,7 @@ class LineMaker:
             head, later, drawn = ([bare(text) for text in texts] for texts in (head, later, drawn))
         # the head may be what the job's script printed before the launcher that labels its lines was started
         self._table = table_of(votes(head) | votes([*filter(_is_framed, head), *later]))
+        self._relayed = any(map(_is_relayed, map(self._table.peel, (*head[:_ASKED], *later[:_ASKED]))))
         framed = [text for text in (*head, *drawn, *later) if _is_framed(text)]
         self._learned = learn(self._table.peel(text).text for text in framed) if framed else None
 
@@ -110,11 +114,19 @@ class LineMaker:
         if level:
             level = level.upper()
             level = _LEVELS.get(level, level)
+            if head.given and (level == _NO_LEVEL or (level not in _GRAVE and (self._relayed or _is_relayed(head)))):
+                level = None  # the collector's, which knows less of the line than its own words say
         origin = captures.get("origin")
         dialect = head.dialects[-1] if head.dialects else None
         if "\n" not in body:
             return [LogLine(self._source, number, body, raw, stream, rank, seconds, level, origin, dialect)]
         return [LogLine(self._source, number, part, raw, stream, rank, seconds, level, origin, dialect) for part in body.split("\n")]
+
+
+def _is_relayed(head: Peeled) -> bool:
+    """A collector's record around what somebody else printed: that has a prefix of its own, or is one line of a traceback, which a logger
+    writes as a whole."""
+    return head.relayed or (head.given and "\n" not in head.text and head.text.startswith(("Traceback (most recent", "  File \"")))
 
 
 def _is_framed(text: str) -> bool:

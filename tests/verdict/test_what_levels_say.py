@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from forensics.model.verdict import Category, CausalRole, Status
@@ -99,3 +101,37 @@ def test_a_level_in_brackets_is_one(told: Told) -> None:
     assert "operator" in primary(told(steps + "[ERROR] the operator went wrong\n")).message
     for calm in ("[ERRORS] are listed below\n", "[ERROR] 0 of 9 tests\n", "the word [ERROR] in a line\n"):
         assert told(steps + calm).status is Status.HEALTHY
+
+
+LOST = "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.10 GiB. GPU 5 has a total capacity of 44.40 GiB of which 802.00 MiB is free."
+FELL = "NVRM: Xid (PCI:0000:9a:00): 79, pid=7001, name=python3, GPU has fallen off the bus."
+ABORT = "[rank1]: torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:94, unhandled cuda error, NCCL version 2.27.5"
+
+
+def records(last: list[str], fields: str, each: str = "2026-11-29 20:15:{:02} INFO step {} loss 2.{}") -> str:
+    said = [*(each.format(n, n, n) for n in range(10, 22)), *last]
+    return "".join(f'{{"time": "2026-11-29T20:15:{n}Z", {fields}, "message": {json.dumps(text)}}}\n' for n, text in enumerate(said, 10))
+
+
+@pytest.mark.parametrize("fields", ['"severity": "DEFAULT"', '"level": "info"', '"level": "notice"', '"severity": "WARNING"', '"PRIORITY": "6"'])
+@pytest.mark.parametrize(
+    ("line", "category"), [(LOST, Category.OOM_GPU), (FELL, Category.DRIVER_OR_HARDWARE), (ABORT, Category.NCCL)], ids=["memory", "xid", "nccl"]
+)
+def test_the_level_that_a_collector_gave_a_line_does_not_silence_it(told: Told, fields: str, line: str, category: Category) -> None:
+    incident = told(records([line], fields))
+    assert (incident.status, incident.verdict.category) == (Status.CRASHED, category)
+
+
+def test_the_level_of_a_program_that_logs_records_itself_is_believed(told: Told) -> None:
+    said = "CUDA out of memory. Tried to allocate 6.10 GiB; the batch is halved"
+    calm = records([said], '"level": "info", "logger": "train"', "step {} of {}, loss 2.{}")
+    assert told(calm).status is Status.HEALTHY
+
+
+@pytest.mark.parametrize("escape", ["\x1b", "\\u001b", "\\\\u001b"])
+def test_colours_that_a_record_spells_out_hide_nothing(told: Told, escape: str) -> None:
+    shown = "@[1;91mRuntimeError: @[0mThe size of tensor a @[1m(@[0m@[1;36m96@[0m@[1m)@[0m must match the size of tensor b (48) at non-singleton dimension 2"
+    record = '{"log": "@\\n", "stream": "stderr"}\n'
+    incident = told(record.replace("@", "step 1 loss 2.5") * 5 + record.replace("@", shown.replace("@", escape)))
+    assert incident.verdict.category is Category.SHAPE_OR_DTYPE_ASSERT
+    assert primary(incident).message.startswith("The size of tensor a (96) must match")
