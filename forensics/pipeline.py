@@ -130,7 +130,16 @@ def _judged(intake: Intake, notes: list[Note], known: Sequence[Any], gpu: Any, i
         return judge(intake, events, facts, findings, against, incident=incident)
 
     late: list[Note] = []
-    return _stage("verdict", late, None, judged) or _without_verdict(intake, facts, findings, late)
+    found = _stage("verdict", late, None, judged) or _without_verdict(intake, facts, findings, late)
+    return found if all(not source.turn for source in intake.sources) else _in_file_order(found, intake)
+
+
+def _in_file_order(found: Incident, intake: Intake) -> Incident:
+    """The incident with the lines' numbers in files whose newest lines come first."""
+    from forensics.ingest.newest import in_file_order
+
+    turned: Incident = in_file_order(found, intake.sources)
+    return turned
 
 
 def _name_unusable(notes: list[Note]) -> None:

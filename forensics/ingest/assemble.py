@@ -16,6 +16,7 @@ from forensics.ingest.intake import Intake
 from forensics.ingest.lines import LineMaker, settle
 from forensics.ingest.markdown import fenced
 from forensics.ingest.marks import marks_of
+from forensics.ingest.newest import is_newest_first, turned
 from forensics.ingest.partial import whole_lines
 from forensics.ingest.pulse import Pulse
 from forensics.ingest.ranks import Siblings, rank_of_name
@@ -93,11 +94,11 @@ class Assembly:
         source = LogSource(taken.name, taken.size, taken.lines, taken.encoding, taken.compression, rank)
         parts = fenced(source.name, kept) if taken.whole else None
         if parts is None:
-            self._add(source, kept, taken.sightings, taken.alike)
+            self._add(source, kept, taken.sightings, taken.alike, taken.whole)
         else:
             for part in parts:
                 size = sum(len(text) + 1 for _, text in part)
-                self._add(replace(source, line_offset=part[0][0] - 1, lines=len(part), bytes=size), part, [])
+                self._add(replace(source, line_offset=part[0][0] - 1, lines=len(part), bytes=size), part, [], whole=True)
         index = len(self.sources) - 1
         for number, count in taken.repeats.items():
             self.repeats[(index, number)] = count
@@ -132,7 +133,12 @@ class Assembly:
             self.notes.append(Note("ingest", f"{taken.name}: {taken.cut_lines} long lines were cut", hides=True))
 
     def _add(
-        self, source: LogSource, kept: list[tuple[int, str]], sightings: list[tuple[int, bytes]], alike: Set[int] = frozenset()
+        self,
+        source: LogSource,
+        kept: list[tuple[int, str]],
+        sightings: list[tuple[int, bytes]],
+        alike: Set[int] = frozenset(),
+        whole: bool = False,
     ) -> None:
         index = len(self.sources)
         have = {number for number, _ in kept}
@@ -144,8 +150,10 @@ class Assembly:
         for number, raw in sightings:
             if number not in have:
                 maker.add(number, text_of(raw))
-        seen = settle(maker.lines, maker.watch)
-        self.sources.append(_clocked(source, maker.watch.clock()))
+        seen, turn = settle(maker.lines, maker.watch), 0
+        if whole and is_newest_first(seen):
+            seen, turn = turned(seen)
+        self.sources.append(_clocked(source, maker.watch.clock(), turn))
         mine = seen[:count]
         if alike and all(number in alike for number, _ in kept):
             self.alike.add(index)
@@ -187,8 +195,8 @@ class Assembly:
         )
 
 
-def _clocked(source: LogSource, clock: Clock) -> LogSource:
-    """`replace(source, clock=clock)`, of which very many inputs need one each."""
+def _clocked(source: LogSource, clock: Clock, turn: int) -> LogSource:
+    """`replace(source, clock=clock, turn=turn)`, of which very many inputs need one each."""
     return LogSource(
-        source.name, source.bytes, source.lines, source.encoding, source.compression, source.default_rank, clock, source.line_offset
+        source.name, source.bytes, source.lines, source.encoding, source.compression, source.default_rank, clock, source.line_offset, turn
     )

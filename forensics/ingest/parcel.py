@@ -41,7 +41,7 @@ def pack(part: Assembly) -> dict[str, Any]:
         "sources": [
             (
                 s.name, s.bytes, s.lines, s.encoding, s.compression, place(s.default_rank), s.clock.kind, s.clock.resolution_s,
-                s.line_offset,
+                s.line_offset, s.turn,
             )
             for s in part.sources
         ],
@@ -66,9 +66,9 @@ def unpack(parcel: dict[str, Any], into: Assembly) -> None:
     before = len(into.sources)
     ranks: list[Rank | None] = [Rank(*row) for row in parcel["ranks"]]
     ranks.append(None)  # the place of nobody, from behind
-    for name, size, lines, encoding, compression, rank, clock, resolution, offset in parcel["sources"]:
+    for name, size, lines, encoding, compression, rank, clock, resolution, offset, turn in parcel["sources"]:
         into.sources.append(
-            LogSource(name, size, lines, encoding, compression, ranks[rank], Clock(clock, resolution), offset)
+            LogSource(name, size, lines, encoding, compression, ranks[rank], Clock(clock, resolution), offset, turn)
         )
     told = {(source + before, number): count for source, number, count in parcel["repeats"]}
     alike = {source + before for source in parcel["alike"]}

@@ -112,6 +112,8 @@ class LogSource:
     clock: Clock = Clock()
     #: line numbers restart, or lines are missing on purpose (fence of a Markdown issue, archive member)
     line_offset: int = 0
+    #: of a source whose newest lines come first: what a line's number in the order of time and its number in the file add up to, else 0
+    turn: int = 0
 
 
 @record
