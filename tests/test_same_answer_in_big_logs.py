@@ -138,3 +138,12 @@ def test_an_orderly_end_amid_a_big_log_is_one(tmp_path: Path) -> None:
     whole, windows = both(tmp_path, serves + asked + pause + left)
     assert whole.status is windows.status is Status.HEALTHY
     assert both(tmp_path, serves + asked + pause)[1].status is not Status.HEALTHY
+
+
+def test_in_a_big_log_a_local_rank_is_another_one_in_each_task(tmp_path: Path) -> None:
+    said = [f"{task}: [default{local}]:go.py: error: unrecognized arguments: --keep 5\n" for task in range(10) for local in range(4)]
+    told = "0: [default0]:[rank0]: so it is\n1: [default0]:[rank4]: so it is\n"
+    log = tmp_path / "a.log"
+    log.write_text(calm(0, 2_400, "3: ") + told + "".join(line + calm(n, 60, "3: ") for n, line in enumerate(said)) + calm(0, 2_400, "3: "))
+    whole, kept = analyze([log], read_options=WHOLE), analyze([log])
+    assert len(whole.verdict.same_failure_ranks) == len(kept.verdict.same_failure_ranks) == 39

@@ -18,6 +18,8 @@ COMPARED = 240
 _HEX = b"0123456789abcdefABCDEF"
 #: the number of a rank, as prefixes name it
 WHO = Pattern(rb"(?:[TPDE]P|rank[ =:_]?|Rank |RANK |pid=|default|\[\d{1,6},)(\d{1,10})")
+#: srun's label: under it a local rank is another one for each task
+_TASK = Pattern(rb" {0,5}(\d{1,6}: )")
 #: copies of one template that are kept whatever they say: two crashes of eight ranks, woven and without a prefix
 COPIES = 16
 #: kept of one template for different ranks, and for different next words (a device, an error code)
@@ -54,9 +56,12 @@ class Fold:
         ranks, words = known
         is_new = False
         who = WHO.search(text, 0, 80)
-        if who is not None and who[1] not in ranks and len(ranks) < _RANKS:
-            ranks.add(who[1])
-            is_new = True
+        if who is not None and len(ranks) < _RANKS:
+            task = _TASK.match(text)
+            name = task[1] + who[1] if task is not None else who[1]
+            if name not in ranks:
+                ranks.add(name)
+                is_new = True
         if len(words) < _WORDS:
             word = following.partition(b"\n")[0]
             if word not in words:

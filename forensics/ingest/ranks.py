@@ -87,8 +87,10 @@ def _named(
     if axes:
         return Rank(label_of(axes), number, axes, node, pid)
     if number is not None:
-        home = _int(local_rank)  # "[default0]:[rank12]:": one process under both
-        return Rank(f"rank {number}", number, (("local", home),) if home is not None else (), node, pid)
+        # "3: [default0]:[rank12]:": one process under all of them, and the task is the one that started its node's ranks
+        index, home = _int(task), _int(local_rank)
+        places = (("local", home), ("task", index)) if index is not None else (("local", home),)
+        return Rank(f"rank {number}", number, tuple((n, i) for n, i in places if i is not None) if home is not None else (), node, pid)
     index, home = _int(task), _int(local_rank)
     if index is not None and home is not None:  # "3: [default1]:": a task that starts the ranks of its node
         return Rank(f"task {index} local rank {home}", None, (("local", home), ("task", index)), node, pid)

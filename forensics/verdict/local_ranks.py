@@ -36,12 +36,13 @@ def join_local(
     events: Sequence[Event], activity: Sequence[RankActivity], facts: Facts
 ) -> tuple[list[Event], tuple[RankActivity, ...]]:
     """Events and activity with global ranks in the place of the local ones that are known to be the same."""
+    events = [_under_label(event) for event in events]
     ranks = [r for r in (*(e.rank for e in events), *(a.rank for a in activity)) if r is not None]
     nodes = _tasks_are_nodes(events, ranks)
     if not nodes and not any(_is_local(rank) for rank in ranks):
         return list(events), tuple(activity)
     known = _told(ranks)
-    homes = _of_tasks(events)
+    homes = _of_tasks(ranks)
     several = len({rank.axis("task") for rank in ranks if rank.axis("task") is not None}) > 1
     alone = _one_node(ranks, facts)
     bases = {} if alone else _bases(events, activity, facts)
@@ -70,15 +71,23 @@ def join_local(
     return own, tuple(acts)
 
 
-def _of_tasks(events: Sequence[Event]) -> dict[int, int]:
-    """Task -> the global rank of its local rank 0, as the summaries of torchrun's agents say under srun's labels; where two or more
-    of them agree on how many ranks a task has, for every task."""
+def _under_label(event: Event) -> Event:
+    """A row of an agent's summary under srun's label of the agent's task: that task started the rank."""
+    rank, under = event.rank, _UNDER.match(event.stream)
+    if event.parser != "torchelastic" or not under or rank is None or rank.number is None or rank.axis("local") is None:
+        return event
+    axes = tuple(sorted({**dict(rank.axes), "task": int(under[1])}.items()))
+    return replace(event, rank=Rank(rank.label, rank.number, axes, rank.node, rank.pid))
+
+
+def _of_tasks(ranks: Iterable[Rank]) -> dict[int, int]:
+    """Task -> the global rank of its local rank 0, as the summaries of torchrun's agents say under srun's labels, and lines that bear a
+    rank's number behind its task and its local rank; where two or more of them agree on how many ranks a task has, for every task."""
     bases: dict[int, int] = {}
-    for event in events:
-        rank, under = event.rank, _UNDER.match(event.stream)
-        local = rank.axis("local") if rank is not None else None
-        if event.parser == "torchelastic" and rank is not None and rank.number is not None and local is not None and under:
-            bases.setdefault(int(under[1]), rank.number - local)
+    for rank in ranks:
+        local, task = rank.axis("local"), rank.axis("task")
+        if rank.number is not None and local is not None and task is not None:
+            bases.setdefault(task, rank.number - local)
     sizes = {base / task for task, base in bases.items() if task}
     if len(bases) < 2 or len(sizes) != 1 or bases.get(0, 0) != 0:
         return bases

@@ -109,15 +109,19 @@ def strip(
                 words.setdefault(event.rank.key, CausalRole.TEARDOWN.value)
     rows = [RankRow(rank, words.get(key, others), acts.get(key)) for key, rank in seen.items()]
     rows = _without_nameless(_one_each(rows))
-    rows = _without_agents(rows)
+    told = [*(a.rank for a in activity), *(r for g in cast.groups for r in g.ranks), *(e.rank for e in events if e.rank is not None)]
+    rows = _without_agents(rows, {rank.axis("task") for rank in told if rank.axis("local") is not None})
     rows.sort(key=lambda row: (row.rank.number is None, row.rank.number or 0, row.rank.axis("task") or 0, row.rank.label))
     return tuple(rows)
 
 
-def _without_agents(rows: list[RankRow]) -> list[RankRow]:
-    """A task's launcher is no rank beside the ranks that it started."""
-    homes = {row.rank.axis("task") for row in rows if row.rank.axis("local") is not None}
+def _without_agents(rows: list[RankRow], homes: set[int | None]) -> list[RankRow]:
+    """A task's launcher is no rank beside the ranks that it started. homes: the tasks of which such ranks are known; a task that stands
+    alone started all that have a number."""
     blamed = ("initiating", "missing", "waiting")
+    agents = {task for row in rows if row.rank.number is None and len(row.rank.axes) == 1 and (task := row.rank.axis("task")) is not None}
+    if len(agents) == 1 and not homes - {None} and any(row.rank.number is not None for row in rows):
+        homes = {*agents, *homes}
     return [r for r in rows if len(r.rank.axes) != 1 or r.rank.axis("task") not in homes - {None} or r.outcome in blamed]
 
 

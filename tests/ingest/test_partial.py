@@ -40,3 +40,28 @@ def test_what_only_looks_so_is_left_alone() -> None:
 def test_a_line_of_very_many_parts_is_cut() -> None:
     text = _cri(*[("stdout", "P", "x")] * 200, ("stdout", "F", "y"))
     assert [len(text) for _, text in _lines(text)] == [64, 64, 64, 9]
+
+
+def test_what_srun_read_in_two_goes_is_one_line() -> None:
+    whole = "RuntimeError: /src/ops/fused_kernel.cu:41 in function f: it refuses"
+    text = f"0: [rank1]: {whole}\n0: [rank2]: {whole[:30]}\n1: [rank8]: {whole}\n0: {whole[30:]}\n0: [rank2]: end\n"
+    lines = from_text(text).lines
+    assert [(line.number, line.text) for line in lines] == [(1, whole), (2, whole), (3, whole), (5, "end")]
+    assert lines[1].rank is not None and lines[1].rank.number == 2
+
+
+def test_a_tag_in_which_a_read_ended_is_put_together() -> None:
+    for cut in range(1, len("[default1]:[rank25]:")):
+        tag = "[default1]:[rank25]:"
+        if tag[cut - 1] == ":":
+            continue
+        lines = from_text(f"6: [default0]:a\n6: {tag[:cut]}\n5: [default0]:b\n6: {tag[cut:]} words\n").lines
+        assert [line.text for line in lines] == ["a", "words", "b"], cut
+        assert lines[1].rank is not None and lines[1].rank.number == 25
+
+
+def test_a_tasks_own_words_go_on_with_no_ranks_line() -> None:
+    text = "0: [rank1]: RuntimeError: it refuses\n0: the launcher ends the others\n0: [rank2]: RuntimeError: it refuses\n"
+    assert len(_lines(text)) == 3
+    assert len(_lines("0: [\n0: 1, 2]\n0: [rank1]: x\n")) == 3  # a list that a program printed
+    assert len(_lines("12: 30 is lunch\n12: [x]\n")) == 2
