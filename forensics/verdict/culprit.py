@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forensics.model.source import Rank
 from forensics.model.verdict import CausalRole
+from forensics.verdict.hang import Hang
 from forensics.verdict.order import Order
 from forensics.verdict.sighting import Sighting
 
@@ -23,11 +23,16 @@ _WAITED = frozenset(("collective_timeout",))
 _LONG = 60.0
 
 
-def free(seen: Sequence[Sighting], culprit: Rank | None, order: Order) -> None:
-    """Takes the role of a consequence from the culprit's own exception where all that failed besides are time-outs, later ones."""
-    if culprit is None:
+def free(seen: Sequence[Sighting], hang: Hang | None, order: Order) -> None:
+    """Takes the role of a consequence from the own exception of the culprit, or of the only suspect that has one, where all that failed
+    besides are time-outs, later ones."""
+    if hang is None:
         return
-    own = [s for s in seen if s.rank is not None and s.rank.key == culprit.key and s.kind == "python" and s.conditional and not s.handled]
+    blamed = {hang.culprit.key} if hang.culprit is not None else {suspect.rank.key for suspect in hang.collective.suspects}
+    told = {s.rank.key for s in seen if s.rank is not None and s.rank.key in blamed and s.kind == "python" and not s.handled}
+    if len(told) != 1:
+        return
+    own = [s for s in seen if s.rank is not None and s.rank.key in told and s.kind == "python" and s.conditional and not s.handled]
     others = [s for s in seen if s not in own and s.weight >= 3 and s.role is None]
     if own and others and all(s.kind in _WAITED for s in others) and _before(own[0], others, order):
         own[0].role, own[0].conditional, own[0].rule, own[0].role_why = None, False, "", ""

@@ -25,6 +25,8 @@ from forensics.verdict.sighting import SHOWN, TAUGHT, Sighting, is_work_text
 _MOST_LINES = 20_000
 #: lines above a failure in which its time and step are sought
 _ABOVE = 400
+#: seconds by which stamps of one clock in two forms differ at most
+_ONE_CLOCK = 1_500.0
 #: lines in which a job ends that ends in order
 _LAST_LINES = 60
 _DEALT_WITH = Pattern(
@@ -171,6 +173,8 @@ class _Moment:
     def is_before(self, line: LogLine) -> bool:
         """True for a line that was written before: by its time, and where that is none or the same by its step."""
         moment = self._times.get(line.dialect)
+        if moment is None and line.time is not None:  # another form, but the same clock: time zones differ by more
+            moment = next((time for time in self._times.values() if abs(time - line.time) < _ONE_CLOCK), None)
         if moment is not None and line.time is not None and floor(line.time) != floor(moment):
             return line.time < moment
         step = step_of(line) if self._step is not None else None

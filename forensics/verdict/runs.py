@@ -60,7 +60,7 @@ def analyse(
     told = hang is not None and any(e.span.overlaps(s.span) for e in hang.events for s in seen if s.weight >= 2)
     if hang is not None and hang.events and not told and not any(s.kind == "collective_timeout" for s in seen):
         seen.append(of_hang(hang))
-    free(seen, hang.culprit if hang is not None else None, order)
+    free(seen, hang, order)
     lost(seen, order)
     told_once = join(seen, run.events, order)
     finish(told_once)
