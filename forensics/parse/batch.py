@@ -7,6 +7,7 @@
     TERM_RUNLIMIT: job killed after reaching LSF run time limit.
     TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.
     failed       37  : qmaster enforced h_rt, h_cpu, or h_vmem limit        (qacct)
+    job 5512 exceeded hard wallclock time - initiate terminate method       (execd's messages, source/daemons/execd/execd_ck_to_do.c)
 
 They say what ended the job and no rank: the job as a whole was ended.
 """
@@ -61,6 +62,7 @@ _TABLE = Table(
         _stopped("TERM_OWNER: ", r"TERM_OWNER: job killed by owner.*", "owner"),
         _stopped("TERM_PREEMPT: ", r"TERM_PREEMPT: job killed.*", "preemption"),
         _stopped("TERM_ADMIN: ", r"TERM_ADMIN: job killed.*", "administrator"),
+        _time("hard wallclock time", r"job \d+(?:\.\d+)? exceeded hard wallclock time.*"),
         _time("qmaster enforced h_rt", r"qmaster enforced h_rt, h_cpu,? or h_vmem limit.*"),
         _memory("Job has gone over memory limit of ", r"Job has gone over memory limit of .*", "htcondor"),
         _memory("memory usage exceeded request_memory", r".{0,200}memory usage exceeded request_memory.*", "htcondor"),

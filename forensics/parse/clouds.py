@@ -6,7 +6,13 @@
     Instance was preempted.      The TPU node trainer-0 has been preempted          Google
     {"EventType": "Preempt", "NotBefore": …}          Azure's scheduled events
     Pod was terminated in response to imminent node shutdown.          the kubelet
+    Preempted to accommodate a workload (UID: 12ab) due to …          Kueue (pkg/scheduler/preemption, 0.9)
     -> LAUNCHER type "SIGTERM", fields {"what": "cancelled", "reason": "preemption", "by": "cloud"}
+    Normal  TaintManagerEviction  pod/w-3  Marking for deletion Pod ml/w-3     Kubernetes (pkg/controller/tainteviction, 1.31)
+    kubelet[2201]: … "Eviction manager: must evict pod(s) to reclaim" resourceName="memory"     (pkg/kubelet/eviction, 1.31)
+    -> LAUNCHER type "SIGTERM", fields {"what": "evicted", "by": "kubernetes"}
+    Warning  DeadlineExceeded  job-controller  Job was active longer than specified deadline     (pkg/controller/job, 1.31)
+    -> LAUNCHER type "SIGTERM", fields {"what": "cancelled", "reason": "time limit", "by": "kubernetes"}
 
 A watcher that only tells that it looks out for such a notice, and an engine that preempts a request, are none of it.
 """
@@ -35,6 +41,10 @@ def _taken(literal: str, pattern: str) -> Row:
     return Row(literal, EventKind.LAUNCHER, rf"^(?:(?!{_LOOKS_OUT}).){{0,300}}?(?P<message>{pattern}.{{0,300}})$", type="SIGTERM", fields=_FIELDS)
 
 
+def _kept(literal: str, pattern: str, **fields: str) -> Row:
+    return Row(literal, EventKind.LAUNCHER, rf"(?P<message>{pattern}.{{0,300}})$", type="SIGTERM", fields={**fields, "by": "kubernetes"})
+
+
 _SPOT = r"\b[Ss]pot (?:[Ii]nstance |VM )?[Ii]nterruption (?:[Nn]otice|[Ww]arning|[Ss]ignal|[Ee]vent)"
 
 _TABLE = Table(
@@ -50,6 +60,10 @@ _TABLE = Table(
         _taken('"EventType', r'"EventType" ?: ?"Preempt"'),
         _taken("cheduled event: Preempt", r"\b[Ss]cheduled event: Preempt\b"),
         _taken("imminent node shutdown", r"Pod was terminated in response to imminent node shutdown"),
+        _taken("Preempted to accommodate a workload", r"Preempted to accommodate a workload"),
+        _kept("TaintManagerEviction", r"TaintManagerEviction\b.{0,200}?\bMarking for deletion", what="evicted"),
+        _kept("Eviction manager: ", r"Eviction manager: (?:must evict pod\(s\) to reclaim|pod is evicted successfully)", what="evicted"),
+        _kept("Job was active longer than specified deadline", r"Job was active longer than specified deadline", what="cancelled", reason="time limit"),
         _taken("to admit critical pod", r"Preempted in order to admit critical pod"),
     ),
 )

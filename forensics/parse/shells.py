@@ -114,6 +114,13 @@ _TABLE = Table(
         ),
         Row("CrashLoopBackOff", EventKind.LAUNCHER, fields={"what": "crash_loop", "by": "kubernetes"}),
         Row("ImagePullBackOff", EventKind.LAUNCHER, fields={"what": "image_pull", "by": "kubernetes"}),
+        Row("Job has reached the specified backoff limit", EventKind.LAUNCHER, fields={"what": "gave_up", "by": "kubernetes"}),
+        Row(
+            " replica(s) failed",
+            EventKind.LAUNCHER,
+            r"(?P<message>\b(?:PyTorch|TF|MPI|XGBoost|Paddle|JAX)Job (?P<job>[\w./-]{1,253}) is failed because \d{1,6} \w{1,40} replica\(s\) failed.{0,200})",
+            fields={"what": "gave_up", "by": "kubeflow"},
+        ),
         Row("Liveness probe failed", EventKind.LAUNCHER, fields={"what": "liveness", "by": "kubernetes"}),
         Row(
             " probe, will be restarted",
@@ -155,6 +162,12 @@ _TABLE = Table(
             r"(?P<message>\b(?:[Ww]orker|[Pp]rocess|[Cc]ontainer|[Ss]erver|[Jj]ob|[Ee]ngine)\b(?: [\w./:-]{1,80}){0,2} exited with exit code (?P<code>[1-9]\d{0,2})\b[^\n]{0,200})",
             fill=exit_of("supervisor"),
             unless=("Error: ", "raise "),
+        ),
+        Row(
+            "ExitCode ",
+            _X,
+            r"^(?P<message>ExitCode (?P<code>[1-9]\d{0,2}))\s*$",
+            fill=exit_of("sagemaker"),
         ),
         Row(
             " exited with code ",

@@ -99,6 +99,15 @@ _TABLE = Table(
         Row("Timed out waiting for job step", EventKind.LAUNCHER, fields={"what": "step_timeout"}),
         Row("PREEMPTED", EventKind.LAUNCHER, type="SIGTERM", fields={"what": "cancelled", "reason": "preemption"}),
         Row(
+            "JobState=",  # scontrol show job
+            EventKind.LAUNCHER,
+            r"(?P<message>\bJobState=(?:TIMEOUT|DEADLINE)\b(?: Reason=\w{1,60})?)",
+            type="SIGTERM",
+            fields={"what": "cancelled", "reason": "time limit"},
+        ),
+        Row("JobState=", EventKind.LAUNCHER, r"(?P<message>\bJobState=NODE_FAIL\b(?: Reason=\w{1,60})?)", fields={"what": "node_failure"}),
+        Row("JobState=", EventKind.OOM_KILL, r"(?P<message>\bJobState=OUT_OF_MEMORY\b(?: Reason=\w{1,60})?)", type="SIGKILL", fields={"by": "slurm"}),
+        Row(
             "Batch job submission failed",
             EventKind.MESSAGE,
             r"(?P<message>Batch job submission failed.*)$",

@@ -47,6 +47,7 @@ ENGINE_GONE = frozenset(
 #: a scheduler's word that it ended the job itself
 _ENDED = pattern_of(
     r"DUE TO|[Pp]reempt|[Tt]ime limit|Evicted|OOMKilled|probe, will be restarted|[Ww]all(?:time|clock) |TERM_|enforced h_rt"
+    r"|node was low on resource|^Eviction manager|^TaintManagerEviction|longer than specified deadline|^JobState=|operation timed out"
 )
 
 #: how Python begins to tell of an exception in a destructor or at exit, which it drops

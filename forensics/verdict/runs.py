@@ -242,7 +242,8 @@ def _healthy(
 def _status(judgement: Judgement, primary: Group) -> Status:
     if judgement.category is Category.HANG_OR_WATCHDOG or primary.first.events[0].fields.get("what") == "hung_task":
         return Status.HUNG
-    if judgement.category is Category.KILLED_EXTERNALLY or primary.first.kind == "oom_kill":
+    evicted = primary.first.events[0].fields.get("what") == "evicted"
+    if judgement.category is Category.KILLED_EXTERNALLY or primary.first.kind == "oom_kill" or evicted:
         return Status.KILLED
     if judgement.category is Category.UNKNOWN and primary.first.weight < 3:
         return Status.UNKNOWN
