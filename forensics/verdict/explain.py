@@ -348,15 +348,18 @@ def perhaps(finding: Finding, proof: Evidence) -> Verdict:
     )
 
 
-def left_in_start(what: str, proof: Evidence) -> Verdict:
-    """The log ends in the middle of an engine's start. what: what the engine did there."""
+def left_in_start(what: str, proofs: tuple[Evidence, ...], *, gone: bool) -> Verdict:
+    """The log ends in the middle of an engine's start. what: what the engine did there; gone: its processes are known to have ended, which
+    without a word they do most often because somebody killed them."""
     advice = _advice()["left_in_start"]
+    if gone:
+        advice = advice["gone"]
     return Verdict(
-        Category.UNKNOWN,
-        f"The log ends while the engine {what}",
+        Category.KILLED_EXTERNALLY if gone else Category.UNKNOWN,
+        f"The engine was gone while it {what}, without a word" if gone else f"The log ends while the engine {what}",
         str(advice["explanation"]),
-        Confidence.UNKNOWN,
-        evidence=(proof,),
+        Confidence.HYPOTHESIS if gone else Confidence.UNKNOWN,
+        evidence=proofs,
         next_steps=tuple(advice["next_steps"]),
         settled_by=tuple(advice["settled_by"]),
         must_not_prove=advice["must_not_prove"],

@@ -54,6 +54,14 @@ _WAITS_IN_START, _LONG = 10, 600.0
 _CALLS = 4
 #: where a program's own thread begins, among its outermost frames
 _PROGRAMS, _OUTER = frozenset(("<module>", "main", "_start", "Py_RunMain", "Py_BytesMain")), 12
+#: lists of lines that an engine prints while it starts, and what it does there
+_STAGES = (
+    ("loading", "was loading its weights"),
+    ("compiling", "was compiling its model"),
+    ("building", "waited for a kernel that another process builds"),
+    ("capturing", "was capturing its graphs"),
+    ("profiling", "was laying out its memory"),
+)
 _ENGINE = pattern_of(r"\b[Ee]ngine (\d{1,4})\b")
 
 
@@ -83,20 +91,30 @@ def hung(confidence: Confidence, span: Span, findings: Sequence[Finding], title:
 
 
 def left_in_start(last: Analysis, lines: Sequence[LogLine], quotes: Quotes) -> Verdict | None:
-    """What is said of a serving engine whose log ends, with a whole line, while it loads weights or captures graphs: nobody knows whether
-    it hangs, was killed or goes on. None where it had answered or trained before, or the log's copy was cut within a line."""
+    """What is said of a serving engine whose log ends, with a whole line, while it starts: nobody knows whether it hangs, was killed or
+    goes on; where Python's resource tracker cleans up below, it is gone. None where it had answered or trained before, or the log's copy
+    was cut within a line."""
     if last.failed or last.doubt is not None:
         return None
-    end = next((line for line in reversed(lines[-_LAST:]) if line.text.strip()), None)
-    if end is None:
-        return None
-    what = "was loading its weights" if _says("loading", end) else "was capturing its graphs" if _says("capturing", end) else ""
-    if not what:
+    gone: LogLine | None = None
+    end: LogLine | None = None
+    for line in reversed(lines[-_LAST:]):
+        if not line.text.strip() or _says("leftovers_code", line):
+            continue
+        if not _says("leftovers", line):
+            end = line
+            break
+        gone = line
+    what = next((words for key, words in _STAGES if end is not None and _says(key, end)), "")
+    if end is None or not what:
         return None
     for line in reversed(lines[-_START:]):
         if last.run.holds(Span(line.source, line.number, line.number)) and _says("ready", line):
             return None
-    return explain.left_in_start(what, quotes.of(Span(end.source, end.number, end.number), "the log's last line"))
+    proofs = [quotes.of(Span(end.source, end.number, end.number), "the last of it" if gone else "the log's last line")]
+    if gone is not None:
+        proofs.append(quotes.of(Span(gone.source, gone.number, gone.number), "printed once the others are gone"))
+    return explain.left_in_start(what, tuple(proofs), gone=gone is not None)
 
 
 def _engine(lines: Sequence[LogLine], findings: Sequence[Finding]) -> tuple[Sighting, Judgement] | None:

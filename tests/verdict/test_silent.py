@@ -153,3 +153,53 @@ def test_a_process_that_waits_for_others_until_the_log_ends(told: Told, waits: l
     assert told(start + "".join(waits[:3])).status is Status.HEALTHY  # the others may still come
     came = "INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 4 nodes.\n"
     assert told(start + "".join(waits) + came).status is Status.HEALTHY
+
+
+BOOT = "(EngineCore pid=88) INFO 03-02 09:58:09 [core.py:77] Initializing a V1 LLM engine (v0.25.0) with config: model='m'\n"
+SHARDS = "(EngineCore pid=88) Loading safetensors checkpoint shards:  40% Completed | 2/5 [00:31<00:46, 15.52s/it]\n"
+TRACKED = (
+    "/usr/lib/python3.12/multiprocessing/resource_tracker.py:301: UserWarning: resource_tracker: There appear to be 3 leaked semaphore "
+    "objects to clean up at shutdown\n  warnings.warn('resource_tracker: There appear to be %d '\n"
+)
+CAPTURED = "\r  0%|          | 0/36 [00:00<?, ?it/s]\rCapturing num tokens (num_tokens=4096 avail_mem=9.31 GB):   0%|          | 0/36 [00:00<?, ?it/s]"
+SERVES = "(APIServer pid=7) INFO:     Application startup complete.\n"
+
+
+@pytest.mark.parametrize("end", [SHARDS + TRACKED, CAPTURED + TRACKED, SHARDS + TRACKED.partition("\n")[0] + "\n"])
+def test_an_engine_that_is_gone_while_it_starts(told: Told, end: str) -> None:
+    incident = told(BOOT + end)
+    assert (incident.status, incident.verdict.confidence) == (Status.UNKNOWN, Confidence.HYPOTHESIS)
+    assert incident.verdict.category is Category.KILLED_EXTERNALLY and "was gone" in incident.verdict.title
+    assert Category.OOM_HOST in [other.category for other in incident.verdict.alternatives]
+    assert "leaked semaphore" in incident.verdict.evidence[-1].quote
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        SERVES + TRACKED,  # it had answered
+        SHARDS + SERVES + "(APIServer pid=7) INFO:     Application shutdown complete.\n" + TRACKED,  # an orderly end
+        "all 12 prompts written to out.jsonl\n" + TRACKED,  # a script at its end leaves semaphores, too
+    ],
+)
+def test_semaphores_are_left_behind_by_who_ends_in_order_too(told: Told, end: str) -> None:
+    assert told(BOOT + end).status is Status.HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("end", "what"),
+    [
+        (SHARDS, "loading its weights"),
+        ("(EngineCore pid=88) INFO 03-02 09:59:11 [monitor.py:53] torch.compile took 41.07 s in total\n", "compiling its model"),
+        ("(EngineCore pid=88) INFO 03-02 09:59:01 [backends.py:1148] Dynamo bytecode transform time: 7.02 s\n", "compiling its model"),
+        ("(Worker_TP1 pid=91) [aiter] waiting for baton release at /srv/aiter/jit/build/lock_module_norm\n", "kernel that another process"),
+        ("[aiter] waiting for baton release at /srv/aiter/jit/build/lock_module_norm (timeout=600s)\n", "kernel that another process"),
+        ("(EngineCore pid=88) INFO 03-02 09:59:20 [kv_cache_utils.py:1229] GPU KV cache size: 120,400 tokens\n", "laying out its memory"),
+    ],
+)
+def test_a_log_that_ends_while_an_engine_starts(told: Told, end: str, what: str) -> None:
+    incident = told(BOOT + end)
+    assert (incident.status, incident.verdict.category) == (Status.UNKNOWN, Category.UNKNOWN)
+    assert what in incident.verdict.title
+    assert told(BOOT + end + SERVES).status is Status.HEALTHY
+    assert told(BOOT + SERVES + end).status is Status.HEALTHY  # a kernel that the first request needs
