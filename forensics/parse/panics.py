@@ -14,6 +14,9 @@ FATAL_SIGNAL events with their stacks. Samples:
             /src/main.go:12 +0x1d
     -> NATIVE type "panic", fields {"language": "go"}
 
+    Error: Could not create backend · (blank) · Caused by: ·     0: Could not start · 1: no device
+    -> NATIVE "Could not create backend: Could not start: no device", fields {"language": "rust", "cause": "no device"}
+
     # A fatal error has been detected by the Java Runtime Environment:       #  SIGSEGV (0xb) at pc=0x7f, pid=12, tid=13
     Exception in thread "main" java.lang.OutOfMemoryError: Java heap space   then "\\tat org.apache.spark.Foo.bar(Foo.java:12)"
 """
@@ -28,6 +31,7 @@ from forensics.parse.reading import Lazy, following, hits, make, preceding, stac
 
 _RUST = "panicked at "
 _GO = ("panic: ", "fatal error: ")
+_CAUSES = "Caused by:"
 _GOROUTINE = "goroutine "
 _JAVA = 'Exception in thread "'
 #: among the registers that Go prints last of all when a signal ended the program
@@ -37,6 +41,7 @@ _JVM = "A fatal error has been detected by the Java Runtime Environment"
 ANCHORS: tuple[Anchor, ...] = (
     Anchor(_RUST.encode(), 0, 60, "panics"),
     Anchor(b"panic: ", 1, 60, "panics"),
+    Anchor(_CAUSES.encode(), 3, 12, "panics"),
     Anchor(b"goroutine 1 [", 2, 40, "panics"),
     Anchor(b"all goroutines are asleep", 1, 40, "panics"),
     Anchor(b"fatal error: unexpected signal", 1, 60, "panics"),
@@ -51,6 +56,9 @@ _PANIC = Lazy(
 )
 _RUST_FRAME = Lazy(r"^\s*(\d{1,4}):\s+(?:0x[0-9a-f]+ - )?(\S.*)$")
 _RUST_AT = Lazy(r"^\s+at (\S{1,400}?):(\d+)(?::\d+)?\s*$")
+#: anyhow's and eyre's Debug form of an error, as main() prints it (anyhow src/fmt.rs); a cause has a number where there are several
+_RUST_ERROR = Lazy(r"^(?:Error|error): (?P<message>\S.*)$")
+_CAUSE = Lazy(r"^\s{2,}(?:\d{1,3}: )?(?P<message>\S.*)$")
 _GO_PANIC = Lazy(r"^\s*(?:panic: |fatal error: )(?P<message>.*)$")
 _GO_CALL = Lazy(r"^(?P<name>[\w./*()\[\]{}-]{1,300})\((?:[^)]{0,300})\)$")
 _GO_AT = Lazy(r"^\s+(?P<file>\S{1,400}\.(?:go|s)):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
@@ -62,7 +70,7 @@ _JAVA_SIGNAL = Lazy(r"#\s+(SIG[A-Z]+) \(0x[0-9a-f]+\) at pc=(0x[0-9a-f]+), pid=(
 
 def parse(intake: Intake) -> list[Event]:
     """Events of every language here."""
-    return [*_rust(intake), *_go(intake), *_java(intake)]
+    return [*_rust(intake), *_rust_errors(intake), *_go(intake), *_java(intake)]
 
 
 def _rust(intake: Intake) -> list[Event]:
@@ -103,6 +111,29 @@ def _rust(intake: Intake) -> list[Event]:
                 fields=fields,
             )
         )
+    return events
+
+
+def _rust_errors(intake: Intake) -> list[Event]:
+    """Errors with which main() ended: what it names first is the least of it, the last cause says what was wrong."""
+    events = []
+    for index in hits(intake, _CAUSES):
+        if intake.lines[index].text.strip() != _CAUSES:
+            continue
+        above = next((line for _, line in preceding(intake, index, 3) if line.text.strip()), None)
+        found = _RUST_ERROR.match(above.text) if above is not None else None
+        if above is None or found is None:
+            continue
+        said, last = [found["message"].strip()], above
+        for _, line in following(intake, index, 12):
+            cause = _CAUSE.match(line.text)
+            if cause is None:
+                break
+            said.append(cause["message"].strip())
+            last = line
+        if len(said) > 1:
+            fields = {"language": "rust", "cause": said[-1]}
+            events.append(make(EventKind.NATIVE, above, last, parser="panics", message=": ".join(said), fields=fields))
     return events
 
 

@@ -89,7 +89,7 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
     """An error line that only repeats what a traceback says (before, inside or after it) belongs to the traceback."""
     strong = Near(s for s in seen if (s.weight >= 3 and s.kind != "native") or (s.weight >= 3 and s.frames))
     told = {span: s for s in reversed(seen) if s.kind == "exit" for span in (s.span, s.last) if span is not None}
-    read = {s.span: s for s in reversed(seen) if s.kind == "native" and s.span.first_line == s.span.last_line}
+    read = {(s.span.source, s.span.first_line): s for s in reversed(seen) if s.kind == "native" and not s.frames}
     texts: dict[int, str] = {}
 
     def said(sighting: Sighting) -> str:
@@ -108,8 +108,8 @@ def _absorb_repeated(seen: list[Sighting]) -> list[Sighting]:
                 home = home or next((s for s in around if _announces(sighting, s) and words in said(s)), None)
         elif sighting.span in told and told[sighting.span].weight < sighting.weight:
             home = told[sighting.span]
-        elif sighting.kind == "message" and sighting.span in read and _squeezed(read[sighting.span].message) in words:
-            home = read[sighting.span]  # one line, read by two parsers
+        elif sighting.kind == "message" and _reads_again(sighting, words, read.get((sighting.span.source, sighting.span.first_line))):
+            home = read[(sighting.span.source, sighting.span.first_line)]
         else:
             home = next((s for s in around if _repeats(sighting, s, words, said(s))), None)
         if home is None:
@@ -136,6 +136,16 @@ def _announces(line: Sighting, raised: Sighting) -> bool:
         and 0 <= below <= _BELOW
         and same_process(raised, line)
     )
+
+
+def _reads_again(sighting: Sighting, words: str, native: Sighting | None) -> bool:
+    """True for one line that two parsers read, of which one read the lines below it, too."""
+    if native is None:
+        return False
+    said = _squeezed(native.message)
+    if native.span == sighting.span and native.span.first_line == native.span.last_line:
+        return said in words
+    return native.span.contains(sighting.span) and said.startswith(words.removeprefix("error: "))
 
 
 def _repeats(sighting: Sighting, other: Sighting, words: str, text: str) -> bool:

@@ -217,6 +217,11 @@ def ends_behind(quotes: Quotes, span: Span) -> Span | None:
     return next((Span(line.source, line.number, line.number) for line in quotes.after(span)[:_LAST_LINES] if is_end(line)), None)
 
 
+def gave_up(quotes: Quotes, span: Span) -> bool:
+    """True where a service says behind a span that it leaves because of what failed: calm lines in which it clears up are no work."""
+    return any(said_in("gave_up").search(line.text[:400]) for line in quotes.after(span)[:_MOST_LINES])
+
+
 def finished_before(quotes: Quotes, span: Span) -> Span | None:
     """The line above a span that says that the job has done all of its work, where no work stands between them."""
     above = quotes.lines(Span(span.source, 1, max(1, span.first_line - 1)))

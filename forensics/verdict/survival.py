@@ -22,6 +22,7 @@ from forensics.verdict.outcome import (
     ends_behind,
     exhausted,
     finished_before,
+    gave_up,
     in_step,
     is_done,
     is_one_requests,
@@ -116,6 +117,8 @@ def survived(primary: Group, cast: Cast, intake: Intake, quotes: Quotes, run: Ru
         lasting = any(m.kind == "hardware" or m.events[0].parser == "triton_server" for m in live)
         # a script goes on, whatever its programs said: one that refused its arguments each time did nothing at all
         lasting = lasting or sum(m.count for m in live if m.refused) >= _EACH_TIME
+        if gave_up(quotes, last.span):
+            return None
         return None if not went_on else Status.DEGRADED if lasting else Status.HEALTHY
     if all(m.kind in ("hardware", "oom_kill") for m in live) and later.working and (later.ended or later.done):
         return Status.DEGRADED  # it was another job's, or the driver dealt with it: this job came to its end

@@ -372,3 +372,54 @@ def test_workers_that_saw_their_parent_go_were_torn_down(told: Told) -> None:
     assert {row.rank.label: row.outcome for row in told(start + raised + gone).ranks if row.rank.label.startswith("TP")} == {
         "TP0": "teardown", "TP1": "teardown", "TP2": "unobserved",
     }  # fmt: skip
+
+
+# --- Triton
+
+TRITON = (
+    "I0412 09:10:40.100000 71 grpc_server.cc:2519] Started GRPCInferenceService at 0.0.0.0:8001\n"
+    "I0412 09:10:40.200000 71 http_server.cc:4623] Started HTTPService at 0.0.0.0:8000\n"
+)
+TOLD_TO_END = (
+    "Signal (15) received.\n"
+    "I0412 09:12:11.100000 71 server.cc:307] Waiting for in-flight requests to complete.\n"
+    "I0412 09:12:11.200000 71 server.cc:338] All models are stopped, unloading models\n"
+    "I0412 09:12:11.300000 71 server.cc:345] Timeout 30: Found 1 live models and 0 in-flight non-inference requests\n"
+)
+UNLOADED = (
+    "I0412 09:12:11.800000 71 model_lifecycle.cc:612] successfully unloaded 'ranker' version 1\n"
+    "I0412 09:12:12.300000 71 server.cc:345] Timeout 29: Found 0 live models and 0 in-flight non-inference requests\n"
+)
+
+
+def test_a_triton_server_that_unloads_all_of_its_models_ends_in_order(told: Told) -> None:
+    assert told(TRITON + TOLD_TO_END + UNLOADED).status is Status.HEALTHY
+    assert told(TRITON + TOLD_TO_END).status is not Status.HEALTHY  # a model that stays keeps it from its end
+
+
+def test_a_triton_server_that_unloads_what_it_had_loaded_because_one_failed(told: Told) -> None:
+    failed = "E0412 09:10:40.500000 71 model_lifecycle.cc:621] failed to load 'embedder' version 1: Internal: unable to load plan\n"
+    left = "error: creating server: Internal - failed to load all models\n"
+    assert told(failed + TOLD_TO_END.partition("\n")[2] + UNLOADED + left).status not in (Status.HEALTHY, Status.DEGRADED)
+
+
+# --- Text Embeddings Inference
+
+NO_BACKEND = "Error: Could not create backend\n\nCaused by:\n    Could not start backend: {}\n"
+TRIED = "2026-04-12T09:10:40.100000Z ERROR text_embeddings_backend: backends/src/lib.rs:491: Could not start Candle backend: Could not start backend: {}\n"
+CAP = "Runtime compute cap 61 is not compatible with compile time compute cap 90"
+
+
+def test_the_last_cause_of_a_rust_programs_error_says_what_was_wrong(told: Told) -> None:
+    incident = told(NO_BACKEND.format(CAP))
+    assert (incident.status, incident.verdict.category) == (Status.CRASHED, Category.ARCH_MISMATCH)
+    assert incident.facts.gpu is not None and incident.facts.gpu.sm == "sm_61"
+    other = told(NO_BACKEND.format("Weights not found: no such file"))
+    assert other.verdict.category is not Category.ARCH_MISMATCH and "Weights not found" in (other.primary.message if other.primary else "")
+
+
+def test_a_server_that_has_no_backend_left_has_said_why(told: Told) -> None:
+    incident = told(TRIED.format(CAP) + NO_BACKEND.format("Could not start a suitable backend"))
+    assert incident.verdict.category is Category.ARCH_MISMATCH
+    alone = told(NO_BACKEND.format("Could not start a suitable backend"))
+    assert alone.primary is not None and "suitable" in alone.primary.message
