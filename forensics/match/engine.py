@@ -88,7 +88,7 @@ class Matcher:
         return sorted(found)
 
     def try_on(self, one: Signature, subject: Subject) -> Hit | None:
-        """The hit of a signature on one subject, or None: literals, exception type, frame, pattern, surroundings, conditions."""
+        """The hit of a signature on one subject, or None: literals, exception type, frame, code, pattern, surroundings, conditions."""
         text, rest = subject.text, one.rest
         if not all(literal in text for literal in one.literals):
             return None
@@ -103,6 +103,8 @@ class Matcher:
         if rest.get("frame") and not any(
             searcher(rest["frame"], one.trusted)(f"{frame.path or frame.module or ''}:{frame.function}") for frame in subject.frames
         ):
+            return None
+        if rest.get("code") and not any(searcher(rest["code"], one.trusted)(frame.code) for frame in subject.frames if frame.code):
             return None
         captures: Mapping[str, str] = {}
         if one.pattern:

@@ -151,7 +151,7 @@ def mutants(entry: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     for key in ("literals", "any_literals", "none_literals", "nearby", "not_nearby"):
         for literal in match.get(key, ()):
             found.append((f"{literal!r} of {key}", key, {**match, key: [one for one in match[key] if one != literal]}))
-    for key in ("pattern", "exception", "frame", "events", "when", "unless"):
+    for key in ("pattern", "exception", "frame", "code", "events", "when", "unless"):
         if key in match:
             found.append((key, key, {name: value for name, value in match.items() if name != key}))
     return found

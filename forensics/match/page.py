@@ -59,7 +59,7 @@ def _recognised(match: Mapping[str, Any]) -> Iterable[str]:
     for key in _TESTS:
         for literal in match.get(key, ()):
             yield f"- {key.replace('_', ' ')}: `{literal}`"
-    for key in ("pattern", "exception", "frame"):
+    for key in ("pattern", "exception", "frame", "code"):
         if key in match:
             yield f"- {key}: `{match[key]}`"
     for key in ("when", "unless"):

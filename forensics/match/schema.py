@@ -114,7 +114,7 @@ TOP = {
 }  # fmt: skip
 MATCH = {
     "literals": _texts, "any_literals": _texts, "none_literals": _texts, "pattern": _text, "exception": _text,
-    "frame": _text, "events": _texts, "nearby": _texts, "not_nearby": _texts, "window": _number, "keep": _pair,
+    "frame": _text, "code": _text, "events": _texts, "nearby": _texts, "not_nearby": _texts, "window": _number, "keep": _pair,
     "when": _table, "unless": _table,
 }  # fmt: skip
 CONDITION = {
@@ -196,6 +196,7 @@ def _check_match(check: _Check, match: Mapping[str, Any]) -> set[str]:
     groups = check.pattern(match.get("pattern"), "pattern")
     check.pattern(match.get("exception"), "exception")
     check.pattern(match.get("frame"), "frame")
+    check.pattern(match.get("code"), "code")
     return groups
 
 

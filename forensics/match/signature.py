@@ -65,13 +65,13 @@ class Signature(NamedTuple):
     @property
     def needs_event(self) -> bool:
         """True where only a parsed event can match, never a lone line."""
-        return bool(self.rest.get("frame") or self.rest.get("events"))
+        return bool(self.rest.get("frame") or self.rest.get("code") or self.rest.get("events"))
 
     @property
     def anchor_literals(self) -> tuple[str, ...]:
         """What the scan looks for: one literal that must be there, or all of those of which one must; and what must be near. A stack
         is kept whatever a signature asks of its frames."""
-        found = () if self.rest.get("frame") else anchors_of(self.literals, self.any_literals)
+        found = () if self.rest.get("frame") or self.rest.get("code") else anchors_of(self.literals, self.any_literals)
         return (*found, *self.rest.get("nearby", ()))
 
 

@@ -206,6 +206,12 @@ _TABLE = Table(
             fill=exit_of("sglang"),
         ),
         Row(
+            "Scheduler or DataParallelController ",  # SGLang, on a node other than the first (srt/entrypoints/engine.py)
+            _X,
+            r"(?P<message>Scheduler or DataParallelController (?P<pid>\d+) terminated with (?P<code>-?[1-9]\d{0,2}))\s*$",
+            fill=exit_of("sglang"),
+        ),
+        Row(
             "scheduler died during initialization",
             _X,
             r"(?P<message>Rank (?P<name>\d{1,5}) scheduler died during initialization \(exit code: (?P<code>-?\d{1,3})\))",

@@ -17,7 +17,7 @@ import re
 from forensics.ingest.compiled import pattern_of
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import draft, field
-from forensics.parse.python.body import QUOTE_LINES, carries, last_said, quotes_next, remote_frames, user_code
+from forensics.parse.python.body import QUOTE_LINES, carries, last_said, quotes_next, remote_frames, scripted, user_code
 from forensics.parse.python.lanes import Item, Lane
 from forensics.parse.python.shapes import (
     EXCEPTION_NAME,
@@ -93,7 +93,7 @@ _LEAVES = pattern_of(
 _PARAGRAPH = Pattern(
     r"(?:from user code|Set TORCH|You can suppress|Explanation|Hint|Developer debug|For more|For debugging|For further"
     r"|Possible solution|Please|Compile with|If |Note|Try |See |While executing|Original traceback|Original exception"
-    r'|Did you mean|Last error|Consider|To |This |The |Otherwise|-- Process|-{10,}$|""")'
+    r'|Did you mean|Traceback of TorchScript|Last error|Consider|To |This |The |Otherwise|-- Process|-{10,}$|""")'
 )
 
 
@@ -301,7 +301,7 @@ class _Walker:
         """Lines below an exception line: its message, or the end of the block."""
         assert self.now is not None
         last = last_said(self.message)
-        if item.kind is Kind.FRAME and not user_code(self.message):
+        if item.kind is Kind.FRAME and not user_code(self.message) and not scripted(self.message):
             if remote_frames(last) and self.is_next(item):
                 self.add(item)
                 self.now.raised, self.frame, self.message = False, item, []

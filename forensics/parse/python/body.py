@@ -65,11 +65,18 @@ class Raised:
     last: int = 0
 
     def unwrap(self) -> None:
-        """JAX's stand-in for an exception whose frames it hides: what it stands for is in its message."""
+        """What two libraries wrap others' exceptions in: JAX's stand-in for one whose frames it hides, and what TorchScript's interpreter
+        prints its own tracebacks in (torch/csrc/jit/runtime/interpreter.cpp handleError): what was raised stands in their messages."""
         if self.type.endswith("UnfilteredStackTrace"):
             found = raised(self.message[0])
             if found:
                 self.type, self.message[0] = found
+        if scripted(self.message):
+            here = max((at for at, line in enumerate(self.message) if line.rstrip().endswith("<--- HERE")), default=1)
+            below = ((at, raised(line)) for at, line in enumerate(self.message) if at > here and line[:1].strip())
+            at, found = next(((at, said) for at, said in below if said is not None), (0, None))
+            if found:
+                self.type, self.message = found[0], [found[1], *self.message[at + 1 :]]
 
     @property
     def text(self) -> str:
@@ -95,6 +102,8 @@ _QUOTES = Pattern(
     r"|.{20,400}[a-z]{3}:)\s*$"  # a sentence that what follows completes
 )
 _CARRIES = Pattern(r"\bError raised in (?:a |the )?(?:subprocess|child process|worker process)\b.{0,80}:\s*$")
+#: the header that torch's interpreter of scripts prints in the message of the exception that it throws; the cause stands below
+_SCRIPTED = Pattern(r"^\s*Traceback of TorchScript(?:, \w+ code)? \(most recent call last\):\s*$")
 #: how multiprocessing and concurrent.futures set off what a worker said
 QUOTE_LINES = ('"""', "'''")
 _WRAPPER = Pattern(r"(?:^|\.)_?(?:RemoteTraceback|ProcessRaisedException)$")
@@ -134,6 +143,11 @@ def user_code(message: Sequence[str]) -> bool:
         if not line.strip():
             return False
     return False
+
+
+def scripted(message: Sequence[str]) -> bool:
+    """True where the frames of a script stand in the message itself, with their source lines: below TorchScript's header."""
+    return len(message) > 1 and _SCRIPTED.search(message[1][:LOOK]) is not None
 
 
 class _Reader:
@@ -359,7 +373,7 @@ def _message_line(reader: _Reader, kind: Kind, text: str, at: int) -> bool:
             reader.open.last = at
             return True
         return False
-    if kind in (Kind.FRAME, Kind.CODE) and user_code(message):
+    if kind in (Kind.FRAME, Kind.CODE) and (user_code(message) or scripted(message)):
         message.append(text)
         return True
     if kind is Kind.FRAME and (remote_frames(last) or _RAY_TASK.match(reader.open.type)):
