@@ -102,7 +102,7 @@ def test_details_load_only_when_asked_for(cache: Path, monkeypatch: pytest.Monke
 def test_every_signature_has_an_anchor_of_its_own_text() -> None:
     for one in load_signatures():
         found = [a.literal.decode() for a in anchors([one])]
-        assert bool(found) != bool(one.rest.get("frame")), one.id  # a stack is kept anyway
+        assert bool(found) != bool(one.rest.get("frame") or one.rest.get("code")), one.id  # a stack is kept anyway
         needed = (*one.literals, *one.any_literals, *one.rest.get("nearby", ()))
         assert set(found) <= set(needed), one.id
 
