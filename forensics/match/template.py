@@ -33,6 +33,11 @@ def fill(text: str, captures: Mapping[str, str], facts: Facts, context: Mapping[
     return str(_NAME.sub(one, text))
 
 
+def names_in(text: str) -> list[str]:
+    """The names in a text for which it has no other words."""
+    return [found[1] for found in _NAME.finditer(text) if found[2] is None]
+
+
 def facts_by_name(facts: Facts) -> dict[str, str]:
     """The facts that texts may name: gpu, sm, engine, model, world_size, version.NAME, setting.NAME."""
     known: dict[str, str] = {}

@@ -10,10 +10,12 @@ from forensics.ingest import read
 from forensics.knowledge import anchors as fact_anchors
 from forensics.knowledge import can_run, collect, family, supported
 from forensics.match import anchors, contradictions, load_signatures, match
+from forensics.match.conditions import Context
+from forensics.match.fixes import fixes_of
 from forensics.match.launch import with_action
 from forensics.match.rules.backends import choices
 from forensics.match.rules.fix_chooser import choose, vetted
-from forensics.match.trial import facts_from
+from forensics.match.trial import facts_from, from_entry
 from forensics.model.verdict import Category, Confidence, Contradiction, Finding, Fix
 from forensics.parse import anchors as parse_anchors
 from forensics.parse import parse
@@ -154,3 +156,37 @@ COMMAND = "FOO=1 python -m serve --model m --speculative-algorithm EAGLE --specu
 )
 def test_a_fix_goes_into_the_users_own_command(action: str, result: str | None) -> None:
     assert with_action(COMMAND, action) == result
+
+
+SHORTER = [
+    {"action": "--max-model-len 8192", "lowers": "max_model_len", "confidence": "hypothesis"},
+    {"action": "--gpu-memory-utilization 0.95", "raises": "gpu_memory_utilization", "confidence": "hypothesis"},
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ({}, 2),
+        ({"max_model_len": "32768", "gpu_memory_utilization": "0.9"}, 2),
+        ({"max_model_len": "4096"}, 1),  # it is shorter already
+        ({"max_model_len": "8192", "gpu_memory_utilization": "0.97"}, 0),
+        ({"max_model_len": "auto"}, 2),  # no number
+    ],
+)
+def test_a_fix_that_would_not_change_a_number_in_its_direction_is_left_out(settings: dict[str, str], left: int) -> None:
+    one = from_entry({"id": "x.y", "title": "t", "role": "root", "category": "unknown", "why": "w", "fixes": SHORTER, "match": {"literals": ["z"]}})
+    assert len(fixes_of(one, Context(), facts_from({"settings": settings}), str)) == left
+
+
+def test_a_fix_whose_value_the_message_does_not_tell_is_left_out() -> None:
+    match = {"literals": ["too long"], "pattern": r"too long(?:, (?P<fits>\d+) fit)?"}
+    fixes = [{"action": "--max-model-len {fits}", "lowers": "max_model_len"}]
+    one = from_entry({"id": "x.y", "title": "t", "role": "root", "category": "unknown", "why": "w", "fixes": fixes, "match": match})
+    facts = facts_from({"settings": {"max_model_len": "4096"}})
+
+    def told(fits: str) -> int:
+        captures = {"fits": fits} if fits else {}
+        return len(fixes_of(one, Context(captures=captures), facts, lambda text: text.replace("{fits}", fits)))
+
+    assert (told(""), told("2048"), told("4096")) == (0, 1, 0)
