@@ -97,6 +97,10 @@ def strip(
             seen.setdefault(rank.key, rank)
         words.update({r.key: "waiting" for r in hang.collective.waiting})
         words.update({r.key: "missing" for r in hang.collective.missing})
+        telling = {event.fields.get("reporter") for event in hang.events} - {None}
+        for rank in seen.values():  # who tells that it waits for others
+            if rank.number in telling:
+                words.setdefault(rank.key, "waiting")
         if hang.culprit is not None:
             seen.setdefault(hang.culprit.key, hang.culprit)
             words[hang.culprit.key] = "missing" if hang.collective.missing else "initiating"
@@ -104,6 +108,8 @@ def strip(
         others = "ok"
     else:  # a failure that names no rank says of none that it did not fail
         others = "silent" if words else "unobserved"
+        if status is Status.KILLED and cast.primary is not None and _from_outside(cast.primary.first):
+            others = CausalRole.TEARDOWN.value  # who ran when the scheduler ended the job was ended with it
         for event in events:
             if event.rank is not None and event.fields.get("what") in _NO_FAULT:
                 words.setdefault(event.rank.key, CausalRole.TEARDOWN.value)

@@ -85,7 +85,9 @@ def _of_the_kind(primary: Failure, judgement: Judgement, advice: Mapping[str, An
     if fault is not None and fault.action:
         # what a program's own error looks like from the driver is no reason to take a node out of service
         steps = [f"{fault.action[0].upper()}{fault.action[1:]}.", *([] if fault.application else steps)]
-    place = _place_of(primary.frames, judgement.category is Category.USER_CODE)
+    # where a library raised it, deep below the user's code, it is the library's frames that say what was wrong
+    near = any(owner_of(frame) is Owner.USER for frame in primary.frames[-3:])
+    place = _place_of(primary.frames, near and judgement.category is Category.USER_CODE)
     return [step.replace("{place}", place) for step in steps]
 
 
