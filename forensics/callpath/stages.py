@@ -137,8 +137,8 @@ def _started(lifecycle: Sequence[Event]) -> str | None:
 _PHASES = frozenset(
     ("startup", "weight_load", "graph_capture", "warmup", "prefill", "decode", "train_step", "checkpoint", "shutdown")
 )
-#: lifecycle words that are no phase of the report but say which one runs
-_EXACT = {"step": "train_step", "decode": "decode", "prefill": "prefill", "train_step": "train_step", "ready": "decode"}
+#: lifecycle words that are no phase of the report but say which one runs; a server that is ready may be idle, or answer no prompts at all
+_EXACT: dict[str, str | None] = {"step": "train_step", "decode": "decode", "prefill": "prefill", "train_step": "train_step", "ready": None}
 
 
 def component_of(frames: Sequence[Frame]) -> str | None:
