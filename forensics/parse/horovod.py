@@ -6,8 +6,7 @@ came, and a LAUNCHER event for each host that the driver goes on without. Sample
     Missing ranks:
     1: [HorovodAllreduce_AddN_103_0, HorovodAllreduce_AddN_104_0 ...]
     HorovodBroadcast_dense_bias_0 [missing ranks: 1, 2]                    (before 0.19, a tensor in a line)
-    -> fields {"what": "stalled", "missing": [1, 2], "collective": Collective(op="HorovodAllreduce", timeout_ms=60000)}; "reporter": the rank
-       that told it, where its line says which
+    -> fields {"what": "stalled", "missing": [1, 2], "collective": Collective(op="HorovodAllreduce", timeout_ms=60000)}
 
     WARNING:root:blacklist failing host: node-b            -> LAUNCHER fields {"what": "restart", "by": "horovod"}
 
@@ -15,8 +14,6 @@ It is a warning: the ranks that are missing may still come. Ranks are those of M
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
@@ -77,13 +74,11 @@ def parse(intake: Intake) -> list[Event]:
         sentence = _SENTENCE.search(first.text)
         if sentence is None:
             continue
-        told: dict[str, Any] = {
+        told = {
             "what": "stalled",
             "missing": sorted(missing)[:1024],
             "collective": Collective(op=named, timeout_ms=int(sentence[1]) * 1000),
         }
-        if first.rank is not None and first.rank.number is not None:
-            told["reporter"] = first.rank.number
         event = make(
             EventKind.COLLECTIVE_TIMEOUT,
             first,

@@ -97,9 +97,9 @@ def strip(
             seen.setdefault(rank.key, rank)
         words.update({r.key: "waiting" for r in hang.collective.waiting})
         words.update({r.key: "missing" for r in hang.collective.missing})
-        telling = {event.fields.get("reporter") for event in hang.events} - {None}
+        telling = {event.stream.rpartition("/")[2] for event in hang.events if event.fields.get("what") == "stalled"}
         for rank in seen.values():  # who tells that it waits for others
-            if rank.number in telling:
+            if rank.label in telling:
                 words.setdefault(rank.key, "waiting")
         if hang.culprit is not None:
             seen.setdefault(hang.culprit.key, hang.culprit)
