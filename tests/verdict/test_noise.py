@@ -182,7 +182,10 @@ def test_several_exceptions_that_workers_print_and_survive_again_and_again(told:
 
 @pytest.mark.parametrize("space", ["41.2 GB; capacity: 900 GB", "41; capacity: 900"])
 def test_rays_word_of_a_disk_that_fills_and_tunes_end(told: Told, space: str) -> None:
-    warned = f"(raylet) [2026-11-29 20:20:01,001 E 812 812] (raylet) file_system_monitor.cc:116: /tmp/ray/session is over 95% full, available space: {space}. Object creation will fail if spilling is required.\n"
+    warned = (
+        "(raylet) [2026-11-29 20:20:01,001 E 812 812] (raylet) file_system_monitor.cc:116: /tmp/ray/session is over 95% full, "
+        f"available space: {space}. Object creation will fail if spilling is required.\n"
+    )
     steps = "".join(f"(RayTrainWorker pid=300{n % 4}, ip=10.0.0.{n % 4}) step {n} ok\n" for n in range(40))
     end = "2026-11-29 20:20:00,101\tINFO tune.py:1000 -- Total run time: 301.11 seconds (300.12 seconds for the tuning loop).\n"
     incident = told(steps + end + warned)
