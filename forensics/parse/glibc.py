@@ -92,6 +92,13 @@ _TABLE = Table(
             r"(?P<message>(?P<library>[^\s:]{1,300}): undefined symbol: (?P<symbol>[^\s,]{1,600}).*)$",
         ),
         Row(
+            "pthread_create failed for thread ",
+            EventKind.MESSAGE,
+            r"(?P<message>OpenBLAS blas_thread_init: pthread_create failed for thread \d{1,6} of \d{1,6}:.*)$",
+            level="ERROR",
+            fields={"program": "openblas"},
+        ),
+        Row(
             "command not found: ",
             EventKind.MESSAGE,
             r"(?P<message>\w{2,8}: command not found: (?P<command>\S{1,120}))",

@@ -3,6 +3,7 @@
     architecture    the kernel's binary or the op's list of GPUs against the GPU of the log
     contradiction   asked for one backend, another one ran
     releases        versions known to be broken, versions known to be fixed
+    mixed           ranks with different releases of one library
     fix_chooser     backends that can run this op on this GPU
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from forensics.match.engine import Matcher
 from forensics.match.rules.architecture import mismatches
 from forensics.match.rules.fix_chooser import vetted
+from forensics.match.rules.mixed import mixed_releases
 from forensics.match.rules.releases import known_versions
 from forensics.model.record import replace
 from forensics.model.verdict import Category, Finding
@@ -27,7 +29,7 @@ def derive(matcher: Matcher, findings: Sequence[Finding]) -> list[Finding]:
     derived = mismatches(matcher)
     kept = [replace(one, fixes=vetted(one.fixes, matcher.facts)) if one.fixes else one for one in findings]
     kept = [_with_fixes_of(one, derived) for one in kept]
-    return [*kept, *derived, *known_versions(matcher, [*kept, *derived])]
+    return [*kept, *derived, *mixed_releases(matcher, kept), *known_versions(matcher, [*kept, *derived])]
 
 
 def _with_fixes_of(one: Finding, derived: Sequence[Finding]) -> Finding:
