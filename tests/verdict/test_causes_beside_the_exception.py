@@ -104,3 +104,12 @@ def test_the_cxx_library_is_not_the_c_library(told: Told) -> None:
     cxx = told(FRAME.format(said.format("/opt/env/lib/libstdc++.so.6: version `GLIBCXX_3.4.31'")))
     assert cxx.verdict.signature == "host.libstdcxx-too-old"
     assert told(FRAME.format(said.format("/lib64/libc.so.6: version `GLIBC_2.38'"))).verdict.signature == "host.glibc-too-old"
+
+
+def test_a_network_port_that_lost_its_link_gets_no_advice_for_gpus(told: Told) -> None:
+    lost = FRAME.format("torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2300, remote process exited or there was a network error")
+    kernel = "Nov 29 20:15:{} node4 kernel: {}: Link {}\n"
+    incident = told(kernel.format("07", "mlx5_core 0000:9a:00.0 ib2", "down") + lost)
+    assert incident.verdict.signature == "driver.network-link-down"
+    assert not any("dcgmi" in step for step in incident.verdict.next_steps)
+    assert told(kernel.format("07", "mlx5_core 0000:9a:00.0 ib2", "up") + lost).verdict.signature != "driver.network-link-down"

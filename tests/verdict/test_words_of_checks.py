@@ -30,6 +30,10 @@ def said(kind: str, message: str, frame: Frame) -> Category:
     ("kind", "message", "frame", "category"),
     [
         ("AssertionError", "Sparse gather is supported only for the fused optimizer.", FRAMEWORK, Category.CONFIG_ERROR),
+        ("AssertionError", "assert self.num_kv_heads % get_tp_size() == 0", ENGINE, Category.CONFIG_ERROR),
+        ("AssertionError", "assert self.num_heads % tp_size == 0", ENGINE, Category.CONFIG_ERROR),
+        ("AssertionError", "assert self.total_num_kv_heads % tensor_model_parallel_world_size == 0", ENGINE, Category.CONFIG_ERROR),
+        ("AssertionError", "assert num_heads % head_size == 0", ENGINE, Category.SHAPE_OR_DTYPE_ASSERT),
         ("RuntimeError", "fp8 and int8 can not be enabled at once", FRAMEWORK, Category.CONFIG_ERROR),
         ("ValueError", "Unknown draft model backend: medusa9", ENGINE, Category.CONFIG_ERROR),
         ("ValueError", "The tool parser x9 is not in the parser list: ['a', 'b']", ENGINE, Category.CONFIG_ERROR),
