@@ -12,6 +12,7 @@ from forensics.ingest.activity import activity_of
 from forensics.ingest.alike import Alike
 from forensics.ingest.attempts import with_global_ranks
 from forensics.ingest.decode import text_of
+from forensics.ingest.exported import records
 from forensics.ingest.intake import Intake
 from forensics.ingest.lines import LineMaker, settle
 from forensics.ingest.markdown import fenced
@@ -92,6 +93,7 @@ class Assembly:
             return
         kept = [(number, text_of(raw)) for number, raw in taken.kept]
         source = LogSource(taken.name, taken.size, taken.lines, taken.encoding, taken.compression, rank)
+        kept = (records(kept) if taken.whole and kept else None) or kept
         parts = fenced(source.name, kept) if taken.whole else None
         if parts is None:
             self._add(source, kept, taken.sightings, taken.alike, taken.whole)
