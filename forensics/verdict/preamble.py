@@ -25,10 +25,12 @@ _LINES, _RANKS = 20, 2
 
 
 def of_the_script(seen: Sequence[Sighting], quotes: Quotes) -> list[Sighting]:
-    """The failures above the first labelled line of their source."""
+    """The failures above the first labelled line of their source, where an exception is among them: what a shell says of a command that it
+    does not find, it says of a script that goes on."""
     asked = [s for s in seen if s.role is None and s.rank is None and s.kind in ("python", "message") and not s.stream]
     starts = {source: _start(quotes.of_source(source)) for source in {s.span.source for s in asked}}
-    return [s for s in asked if s.span.last_line < (starts[s.span.source] or 0)]
+    found = [s for s in asked if s.span.last_line < (starts[s.span.source] or 0)]
+    return found if any(s.kind == "python" for s in found) else []
 
 
 def _start(lines: Sequence[LogLine]) -> int | None:

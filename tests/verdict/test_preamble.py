@@ -71,3 +71,19 @@ def test_what_a_request_found_broken_for_good_still_counts(told: Told) -> None:
     illegal = WEB.replace("OSError: no tokenizer at /models/m", "torch.AcceleratorError: CUDA error: an illegal memory access was encountered")
     assert told(SERVED + illegal + STOPPED).status is Status.CRASHED
     assert "SIGNAL" not in told(SERVED + gone + STOPPED).verdict.title
+
+
+def test_a_shells_word_and_warnings_of_ranks_that_run_are_no_failure(told: Told) -> None:
+    warned = '[rank3]:W1129 20:15:12.485000 156 torch/_inductor/codecache.py:1052] [3/0] '
+    stack = "".join(
+        f" 3: {warned}{text}\n"
+        for text in (
+            "fx graph cache unable to load compiled graph",
+            "Traceback (most recent call last):",
+            '  File "/opt/venv/lib/python3.12/site-packages/torch/_inductor/codecache.py", line 1002, in iterate_over_candidates',
+            "    with open(path) as f:",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/scratch/tmp/.71.tmp'",
+        )
+    )
+    shell = SIDE.splitlines()[-1] + "\n"
+    assert told(shell + RANKS + stack + RANKS).status is Status.HEALTHY
