@@ -42,3 +42,9 @@ def test_where_a_library_raised_it_its_frame_is_named(told: Told) -> None:
     assert any("training.py:88" in step for step in told(raised.format(text)).verdict.next_steps)
     own = text.replace("/opt/lib/python3.11/site-packages/megatron/training", "/job")
     assert any("training.py:88" in step for step in told(raised.format(own)).verdict.next_steps)
+
+
+def test_who_asks_after_a_job_of_lsf_is_sent_to_lsf(told: Told) -> None:
+    lsf = told(_WORK + "TERM_OWNER: job killed by owner.\nExited with exit code 130.\n").verdict
+    assert lsf.settled_by[0] == "bhist -l JOB"
+    assert "sacct" in told(_WORK + _LIMIT).verdict.settled_by[0]
