@@ -24,9 +24,14 @@ from forensics.verdict.sighting import Sighting
 
 #: last lines that are looked at, and how many of those that tell such a value must tell NaN, up to the last one
 _LAST, _STEPS = 400, 3
+#: the same of lines that leave their batch out for it: a job gets over a few of them, and trains no more where there is nothing else
+_LEFT_OUT = pattern_of(
+    r"(?i)\bskip(?:s|ped|ping)? (?:the |this |that )?(?:batch|step|update|sample)|\b(?:batch|step|update) (?:is |was )?skipped\b"
+)
+_MANY = 30
 #: the training's own values in a trainer's line (Megatron, DeepSpeed, transformers' Trainer, and what prints "loss 2.3")
 _VALUE = pattern_of(
-    r"(?i)(?<![\w/])(?P<name>grad(?:ient)?[_ ]norm|(?:train(?:ing)?[_ ]|lm |total[_ ])?loss)['\"]?\s{0,3}[:=]?\s{1,4}"
+    r"(?i)(?<![\w/])(?P<name>grad(?:ient)?[_ ]norm|(?:train(?:ing)?[_ ]|lm |total[_ ])?loss)(?: is|['\"]?\s{0,3}[:=]?)\s{1,4}"
     r"(?P<value>nan|[-+]?[\d.]+(?:e[-+]?\d+)?|[-+]?inf)(?![\w.])"
 )
 #: a step that a loss scaler left out
@@ -40,7 +45,8 @@ def trains_on_nan(last: Analysis, intake: Intake) -> Analysis | None:
     if last.failed or last.doubt is not None or last.handled:
         return None
     told = [line for line in intake.lines[-_LAST:] if last.run.holds(Span(line.source, line.number, line.number)) and _tells(line)]
-    if len(told) < _STEPS or not all(map(_is_nan, told[-_STEPS:])):
+    least = _MANY if told and _LEFT_OUT.search(told[-1].text[:2_000]) else _STEPS
+    if len(told) < least or not all(map(_is_nan, told[-least:])):
         return None
     first = told[-1]
     for line in reversed(told):
@@ -76,7 +82,7 @@ def _tells(line: LogLine) -> bool:
     text = line.text[:2_000]
     if _VALUE.search(text) is None or _SKIPPED.search(text) is not None or _MEASURED.search(text) is not None:
         return False
-    return is_work(line) or "grad" in text
+    return is_work(line) or "grad" in text or _LEFT_OUT.search(text) is not None
 
 
 def _is_nan(line: LogLine) -> bool:
