@@ -37,7 +37,7 @@ _FULL = 0.9
 def records(kept: list[tuple[int, str]]) -> list[tuple[int, str]] | None:
     """One line for each object of an array or row of a table; None where the source is neither."""
     head = next((text for _, text in kept if text.strip()), "").lstrip()
-    names = [name.strip(' "\ufeff').lower() for name in head[:2_000].split(",")]
+    names = [name.strip(' "\r\ufeff').lower() for name in head[:2_000].split(",")]
     if all(any(name in known for name in names) for known in (_COLUMNS["message"], _COLUMNS["time"])):
         return _rows(kept)
     if not head.startswith("[") or head[1:].lstrip()[:1] not in ("", "{") or kept[0][0] != 1 or kept[-1][0] != len(kept):
@@ -74,7 +74,7 @@ def _rows(kept: list[tuple[int, str]]) -> list[tuple[int, str]] | None:
     import csv
     import json
 
-    reader = csv.reader((f"{text}\n" for _, text in kept), strict=True)
+    reader = csv.reader((text.rstrip("\r") + "\n" for _, text in kept), strict=True)
     out: list[tuple[int, str]] = []
     torn = 0
     try:

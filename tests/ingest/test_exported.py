@@ -59,10 +59,11 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
     return out.getvalue()
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("turn", [1, -1], ids=["oldest first", "newest first"])
-def test_a_table_is_read_as_its_rows(turn: int) -> None:
+def test_a_table_is_read_as_its_rows(turn: int, end: str) -> None:
     rows = [[f"2026-11-29T20:15:{n:02d}Z", "node4", text] for n, text in enumerate(TEXTS, 10)]
-    text = _table(["@timestamp", "host", "message"], rows[::turn])
+    text = _table(["@timestamp", "host", "message"], rows[::turn]).replace("\n", end)
     incident = analyze([text.encode()])
     assert incident.primary is not None and incident.primary.message == "shard 7 is empty"
     assert incident.verdict.rank is not None and incident.verdict.rank.number == 2
