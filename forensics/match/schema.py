@@ -121,7 +121,10 @@ CONDITION = {
     "sm": _texts, "vendor": _text, "engine": _texts, "versions": _string_table, "settings": _string_table,
     "component": _texts, "phase": _texts, "runs": _text, "cannot_run": _text,
 }  # fmt: skip
-FIX = {"action": _text, "why": _text, "component": _text, "confidence": _text, "when": _table, "unless": _table, "lowers": _text, "raises": _text}
+FIX = {
+    "action": _text, "why": _text, "component": _text, "confidence": _text, "when": _table, "unless": _table,
+    "lowers": _text, "raises": _text,
+}  # fmt: skip
 CONTEXT = {
     "gpu": _text, "engine": _text, "versions": _string_table, "settings": _string_table, "component": _text, "phase": _text,
 }  # fmt: skip
