@@ -226,7 +226,8 @@ def _openmpi(intake: Intake) -> list[Event]:
         rank = line.rank
         if owner:
             fields.update(host=owner[1], pid=int(owner[2]))
-            rank = rank or Rank(f"{owner[1]}:{owner[2]}", None, node=owner[1], pid=int(owner[2]))
+            # Open MPI pads a pid to five digits, UCX does not
+            rank = rank or Rank(f"{owner[1]}:{int(owner[2])}", None, node=owner[1], pid=int(owner[2]))
         events.append(
             make(
                 EventKind.FATAL_SIGNAL,

@@ -22,9 +22,10 @@ from typing import Any
 from forensics.ingest.anchors import Anchor
 from forensics.ingest.intake import Intake
 from forensics.model.event import Event, EventKind, HardwareFault
+from forensics.model.record import replace
 from forensics.model.source import LogLine
 from forensics.parse.calltrace import call_trace
-from forensics.parse.reading import Lazy, counted, hits, make, preceding, stack_of
+from forensics.parse.reading import Lazy, counted, following, hits, make, preceding, stack_of
 
 _XID = "Xid ("
 _OFF = "allen off the bus"
@@ -143,6 +144,7 @@ _PID = Lazy(
     r"^pid=(?:'?<?(?P<pid>\d+|unknown)>?'?)(?:, name=(?P<name>(?:<unknown>|'[^']{0,80}'|[^,]{0,80})))?(?:, )?(?P<rest>.*)$"
 )
 _NAMED = Lazy(r"^(?P<name>[A-Z][A-Z0-9]{2,30}_[A-Z0-9_]{2,40})\b")
+_TASK = Lazy(r"\b(?:information: p|P|for p)rocess (?P<name>\S(?:.{0,60}?\S)?) pid (?P<pid>\d{1,10}) thread ")
 _LOST = Lazy(r"(?P<message>(?:GPU )?(?:(?:has|is) )?[Ff]allen off the bus.*)$")
 _GPU_AT = Lazy(r"GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.\d)?)")
 _PATTERNS = tuple(Lazy(pattern) for _, _, pattern, _ in _OTHERS)
@@ -192,7 +194,7 @@ def parse(intake: Intake) -> list[Event]:
                 event = _other(intake.lines[index], kind, name, pattern)
                 if event is not None:
                     seen.add(index)
-                    events.append(event)
+                    events.append(_with_process(intake, index, event) if kind == "amdgpu" else event)
     return _folded(events)
 
 
@@ -203,6 +205,17 @@ def _gpu_at(intake: Intake, index: int) -> str | None:
         if found:
             return str(found[1])
     return None
+
+
+def _with_process(intake: Intake, index: int, event: Event) -> Event:
+    """amdgpu names the process of a page fault in its line (before Linux 6.10) or in the next one, and that of a ring that timed out
+    behind "Process information:" (amdgpu_vm_print_task_info, amdgpu_job_timedout)."""
+    for line in (intake.lines[index], *(after for _, after in following(intake, index, 2))):
+        found = _TASK.search(line.raw)
+        if found is not None and int(found["pid"]):
+            fault = replace(event.fields["fault"], pid=int(found["pid"]), process=found["name"])
+            return replace(event, fields={**event.fields, "fault": fault})
+    return event
 
 
 def _folded(events: list[Event]) -> list[Event]:

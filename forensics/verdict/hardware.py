@@ -59,6 +59,13 @@ def is_page_fault(fault: HardwareFault) -> bool:
     return fault.kind == "amdgpu" and any(words in (fault.message or "") for words in ("page fault (", "VM_L2_PROTECTION_FAULT"))
 
 
+def _of_process(fault: HardwareFault) -> str:
+    """Whose it was, where the driver names the process."""
+    if fault.pid is None:
+        return ""
+    return f"; process {fault.process}, pid {fault.pid}" if fault.process else f"; pid {fault.pid}"
+
+
 def rows(events: Sequence[Event], quotes: Quotes) -> tuple[HardwareRow, ...]:
     """One row for each code and device, in log order."""
     found: dict[tuple[str, int | None, str | None], HardwareRow] = {}
@@ -78,7 +85,7 @@ def rows(events: Sequence[Event], quotes: Quotes) -> tuple[HardwareRow, ...]:
             name=name,
             device=fault.device,
             rank=event.rank,
-            meaning=str(known.get("meaning") or fault.message or name or ""),
+            meaning=str(known.get("meaning") or fault.message or name or "") + _of_process(fault),
             action=str(known.get("action") or ""),
             evidence=(
                 quotes.of(

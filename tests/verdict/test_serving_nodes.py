@@ -58,3 +58,25 @@ KeyError: 'model.layers.2.mlp.gate.weight'
 def test_where_a_tensor_was_looked_up_tells_who_lacks_it(told: Told) -> None:
     assert told(LOOKED_UP.format("model_state_dict")).verdict.signature == "loader.tensor-not-in-state-dict"
     assert told(LOOKED_UP.format("params_dict")).verdict.signature == "loader.unknown-parameter"
+
+
+SIGNALLED = "[a1b2c3:{}] *** Process received signal ***\n[a1b2c3:{}] Signal: Segmentation fault (11)\n[a1b2c3:{}] *** End of error message ***\n"
+CAUGHT = "[a1b2c3:812  :0:840] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x10)\n"
+
+
+def test_a_pid_that_open_mpi_pads_is_the_same_process(told: Told) -> None:
+    assert [row.rank.label for row in told(CAUGHT + SIGNALLED.replace("{}", "00812")).ranks] == ["a1b2c3:812"]
+    assert len(told(CAUGHT + SIGNALLED.replace("{}", "08120")).ranks) == 2
+
+
+def test_an_exception_of_nixl_that_is_logged_as_its_repr(told: Told) -> None:
+    log = "ERROR 03-02 10:00:41 engine.py:244] {}('NIXL_ERR_BACKEND')\n"
+    assert primary(told(log.format("nixlBackendError"))).type == "nixlBackendError"
+    assert primary(told(log.format("logError"))).type is None  # a call
+
+
+def test_a_processor_without_an_instruction(told: Told) -> None:
+    incident = told("2026-03-02T10:00:41.000000Z ERROR text_generation_launcher: Shard process was signaled to shutdown with signal 4 rank=0\n")
+    assert incident.verdict.category is Category.SEGFAULT and "lscpu" in incident.verdict.next_steps[0]
+    other = told("2026-03-02T10:00:41.000000Z ERROR text_generation_launcher: Shard process was signaled to shutdown with signal 11 rank=0\n")
+    assert "lscpu" not in other.verdict.next_steps[0]

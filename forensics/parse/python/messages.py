@@ -53,9 +53,9 @@ _INLINE = Pattern(
     r"(?:\((?P<arguments>[^()\n]{0,300})\))?: (?P<message>.+)",
     re.DOTALL,
 )
-#: the same as its repr: `ValueError('bad length')`
+#: the same as its repr: `ValueError('bad length')`; NIXL's Python bindings give their classes names like nixlBackendError
 _REPR = Pattern(
-    r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception))\((?P<quote>['\"])(?P<message>.{1,4000}?)(?P=quote),?\)"
+    r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}(?:nixl)?[A-Z]\w{0,80}(?:Error|Exception))\((?P<quote>['\"])(?P<message>.{1,4000}?)(?P=quote),?\)"
 )
 #: the same as its class and its words, as `sys.excepthook` functions log them: `<class 'lib.BadSetting'> --> no such layer`
 _CLASS = Pattern(
