@@ -126,3 +126,41 @@ def test_a_path_and_advice_agree_whose_gpu_it_is(told: Told) -> None:
     said = 'Traceback (most recent call last):\n  File "/srv/job/loop.py", line 7, in <module>\n    step(state)\n'
     words = advice(told(said + "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB.\n"))
     assert "rocm-smi" in words and "nvidia-smi" not in words
+
+
+def steps(incident: Incident) -> str:
+    return " ".join((*incident.verdict.next_steps, *incident.verdict.settled_by))
+
+
+PAGE_FAULT = (
+    "[  912.345678] amdgpu 0000:43:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:40 vmid:3 pasid:32771)\n"
+    "[  912.345679] amdgpu 0000:43:00.0: amdgpu:  Process ray::Worker pid 4711 thread ray::Worker pid 4720\n"
+)
+
+
+def test_the_drivers_page_fault_names_its_process_and_amds_tools(told: Told) -> None:
+    incident = told(PAGE_FAULT)
+    words = steps(incident)
+    assert "rocgdb" in words and "CUDA_LAUNCH_BLOCKING" not in words
+    assert incident.hardware[0].meaning.endswith("process ray::Worker, pid 4711")
+    assert "process" not in told(PAGE_FAULT.partition("\n")[0] + "\n").hardware[0].meaning
+
+
+def test_intels_runtime_gets_no_nvidia_tools(told: Told) -> None:
+    said = 'Traceback (most recent call last):\n  File "/srv/job/loop.py", line 7, in <module>\n    step(state)\n'
+    words = advice(told(said + "RuntimeError: level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)\n"))
+    assert "xpu-smi" in words and "nvidia-smi" not in words
+
+
+CHECKED = "========= Invalid __global__ write of size 4 bytes\n=========     at void scatter<float>(float *, const int *)+0x140\n"
+
+
+def test_who_runs_under_the_sanitizer_is_not_told_to(told: Told) -> None:
+    assert "under compute-sanitizer" not in steps(told("========= COMPUTE-SANITIZER\n" + CHECKED))
+
+
+GGML = "CUDA error: an illegal memory access was encountered\n  current device: 0, in function launch at {}ggml-cuda.cu:88\n  cudaGetLastError()\n"
+
+
+def test_windows_has_no_kernel_log_and_no_cuda_gdb(told: Told) -> None:
+    assert "nvlddmkm" in steps(told(GGML.format("D:\\b\\src\\"))) and "nvlddmkm" not in steps(told(GGML.format("/b/src/")))
