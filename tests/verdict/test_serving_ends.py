@@ -423,3 +423,16 @@ def test_a_server_that_has_no_backend_left_has_said_why(told: Told) -> None:
     assert incident.verdict.category is Category.ARCH_MISMATCH
     alone = told(NO_BACKEND.format("Could not start a suitable backend"))
     assert alone.primary is not None and "suitable" in alone.primary.message
+
+
+@pytest.mark.parametrize(
+    ("log", "engine"),
+    [
+        (TRITON, "triton-server"),
+        (TRIED.format(CAP), "tei"),
+        ("Successfully installed tritonclient-2.41 triton-3.1.0\n", None),
+        (TRITON + "[TensorRT-LLM][ERROR] Encountered an error in forward function: x\n" * 2, "tensorrt-llm"),
+    ],
+)
+def test_servers_are_named(told: Told, log: str, engine: str | None) -> None:
+    assert told(log).facts.engine == engine
