@@ -11,14 +11,23 @@ its ranks in a row, so two files that agree tell of the others in their folder.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from forensics.ingest.pattern import Pattern
 from forensics.model.record import replace
 from forensics.model.source import LogLine, LogSource, Rank, RankActivity
 
-_PLACE = Pattern(r"^(?P<folder>.{0,4000}[/\\!]attempt_\d{1,3}|attempt_\d{1,3})[/\\](?P<local>\d{1,4})[/\\][^/\\]{1,80}$")
+_PLACE = Pattern(r"^(?P<folder>(?:.{0,4000}[/\\!])?attempt_(?P<attempt>\d{1,3}))[/\\](?P<local>\d{1,4})[/\\][^/\\]{1,80}$")
 #: files of one folder that must agree
 _LEAST = 2
+
+class Place(NamedTuple):
+    """Where a file stands in such a folder. folder: of the attempt; attempt: its number; local: the local rank."""
+
+    folder: str
+    attempt: int
+    local: int
+
 
 Told = tuple[list[LogSource], list[LogLine], list[RankActivity]]
 
@@ -31,9 +40,7 @@ def with_global_ranks(sources: list[LogSource], lines: list[LogLine], activity: 
     final = _numbers(places, lines)
     if not final:
         return sources, lines, activity
-    ranks = {
-        index: Rank(f"rank {number}", number, (("local", places[index][1]),)) for index, number in final.items()
-    }
+    ranks = {index: Rank(f"rank {number}", number, (("local", places[index].local),)) for index, number in final.items()}
 
     def rank_of(rank: Rank | None, source: int) -> Rank | None:
         return ranks[source] if rank is not None and source in ranks and rank == sources[source].default_rank else rank
@@ -48,15 +55,19 @@ def with_global_ranks(sources: list[LogSource], lines: list[LogLine], activity: 
     return named, told, rows
 
 
-def _place(source: LogSource) -> tuple[str, int] | None:
-    """(folder of the attempt, local rank) of a file that torchrun names."""
-    if source.default_rank is None or source.default_rank.axis("local") is None or "attempt_" not in source.name:
+def place_of(source: LogSource) -> Place | None:
+    """The place of a file that torchrun names; None for another one."""
+    if "attempt_" not in source.name or (found := _PLACE.match(source.name)) is None:
         return None
-    found = _PLACE.match(source.name)
-    return (found["folder"], int(found["local"])) if found is not None else None
+    return Place(found["folder"], int(found["attempt"]), int(found["local"]))
 
 
-def _numbers(places: dict[int, tuple[str, int]], lines: Sequence[LogLine]) -> dict[int, int]:
+def _place(source: LogSource) -> Place | None:
+    """The same, of a file whose name is all that tells a rank."""
+    return place_of(source) if source.default_rank is not None and source.default_rank.axis("local") is not None else None
+
+
+def _numbers(places: dict[int, Place], lines: Sequence[LogLine]) -> dict[int, int]:
     """Source -> global rank, for files that say it and those beside them; of a folder that contradicts itself none."""
     said: dict[int, set[int]] = {}
     for line in lines:
@@ -64,11 +75,11 @@ def _numbers(places: dict[int, tuple[str, int]], lines: Sequence[LogLine]) -> di
             said.setdefault(line.source, set()).add(line.rank.number)
     bases: dict[str, dict[tuple[int, int], int]] = {}
     for source, numbers in said.items():
-        folder, local = places[source]
+        folder, _, local = places[source]
         if len(numbers) == 1:
             bases.setdefault(folder, {})[local, next(iter(numbers))] = next(iter(numbers)) - local
     found = {}
-    for source, (folder, local) in places.items():
+    for source, (folder, _, local) in places.items():
         known = bases.get(folder, {})
         offsets = set(known.values())
         if len(offsets) == 1 and len({place for place, _ in known}) >= _LEAST:

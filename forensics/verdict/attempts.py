@@ -11,20 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forensics.ingest.pattern import Pattern
+from forensics.ingest.attempts import place_of
 from forensics.model.event import Event
 from forensics.model.source import LogSource, Span
 from forensics.verdict.incidents import Run
-
-_ATTEMPT = Pattern(r"(?:^|[/\\!])attempt_(\d{1,3})[/\\]\d{1,4}[/\\]")
 
 
 def attempts(events: Sequence[Event], sources: Sequence[LogSource]) -> list[Run] | None:
     """One run an attempt, in order; None where there are not several, or something failed in another file: the agent's, say, which is
     about all of them."""
-    if not any("attempt_" in source.name for source in sources):
-        return None
-    number_of = {index: int(found[1]) for index, source in enumerate(sources) if (found := _ATTEMPT.search(source.name)) is not None}
+    number_of = {index: place.attempt for index, source in enumerate(sources) if (place := place_of(source)) is not None}
     numbers = sorted(set(number_of.values()))
     if len(numbers) < 2 or any(event.span.source not in number_of for event in events):
         return None

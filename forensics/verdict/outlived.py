@@ -34,10 +34,10 @@ def of_the_start(ordered: Sequence[Group], hard: Pattern[str], quotes: Quotes) -
     end = _end_of(ordered)
     if end is None:
         return []
-    if before := _of_earlier_attempts(ordered, hard, quotes):
-        return before
+    before = _of_earlier_attempts(ordered, hard, quotes)
     dead = _is_death(end) or end.outside
-    return [g for g in ordered if (g.first.kind == "message" or (dead and _may_go_on(g, quotes))) and _is_early(g, end, hard, quotes)]
+    said = [g for g in ordered if (g.first.kind == "message" or (dead and _may_go_on(g, quotes))) and _is_early(g, end, hard, quotes)]
+    return [g for g in ordered if g in before or g in said]
 
 
 def _of_earlier_attempts(ordered: Sequence[Group], hard: Pattern[str], quotes: Quotes) -> list[Group]:

@@ -1,11 +1,11 @@
 """Commands of a batch script that failed before the ranks were started. In: sightings, the lines; out: those that ended no job. Sample:
 
-    Traceback (most recent call last):                    wandb's command, under the node's own Python
+    Traceback (most recent call last):                    a tracker's command, under the node's own Python
       …
-    ModuleNotFoundError: No module named 'dataclasses'
+    ModuleNotFoundError: No module named 'contextvars'
     job.sh: line 71: module: command not found
-     0: Multiple distributions found for package …        srun labels what all of its tasks write: the ranks run
-    12: Multiple distributions found for package …
+     0: loaded plugin alpha                               srun labels what all of its tasks write: the ranks run
+    12: loaded plugin alpha
     -> the traceback and the shell's word
 
 A launcher that labels each line of its ranks (srun --label) tells apart what the script itself printed. Without a label nobody knows

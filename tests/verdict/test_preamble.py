@@ -17,7 +17,7 @@ Traceback (most recent call last):
 ModuleNotFoundError: No module named 'contextvars'
 /var/spool/slurmd/job71/slurm_script: line 12: module: command not found
 """
-RANKS = "".join(f"{rank:2d}: Multiple distributions found for package {name}.\n" for name in ("alpha", "beta", "gamma") for rank in range(8))
+RANKS = "".join(f"{rank:2d}: loaded plugin {name} in 71 ms.\n" for name in ("alpha", "beta", "gamma") for rank in range(8))
 LIMIT = "slurmstepd: error: *** JOB 71 ON nid01 CANCELLED AT 2026-11-29T20:15:20 DUE TO TIME LIMIT ***\n"
 CRASH = """\
  5: Traceback (most recent call last):
