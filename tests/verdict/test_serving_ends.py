@@ -377,18 +377,18 @@ def test_workers_that_saw_their_parent_go_were_torn_down(told: Told) -> None:
 # --- Triton
 
 TRITON = (
-    "I0412 09:10:40.100000 71 grpc_server.cc:2519] Started GRPCInferenceService at 0.0.0.0:8001\n"
-    "I0412 09:10:40.200000 71 http_server.cc:4623] Started HTTPService at 0.0.0.0:8000\n"
+    "I1129 20:15:20.100000 71 grpc_server.cc:2519] Started GRPCInferenceService at 0.0.0.0:8001\n"
+    "I1129 20:15:20.200000 71 http_server.cc:4623] Started HTTPService at 0.0.0.0:8000\n"
 )
 TOLD_TO_END = (
     "Signal (15) received.\n"
-    "I0412 09:12:11.100000 71 server.cc:307] Waiting for in-flight requests to complete.\n"
-    "I0412 09:12:11.200000 71 server.cc:338] All models are stopped, unloading models\n"
-    "I0412 09:12:11.300000 71 server.cc:345] Timeout 30: Found 1 live models and 0 in-flight non-inference requests\n"
+    "I1129 20:17:11.100000 71 server.cc:307] Waiting for in-flight requests to complete.\n"
+    "I1129 20:17:11.200000 71 server.cc:338] All models are stopped, unloading models\n"
+    "I1129 20:17:11.300000 71 server.cc:345] Timeout 30: Found 1 live models and 0 in-flight non-inference requests\n"
 )
 UNLOADED = (
-    "I0412 09:12:11.800000 71 model_lifecycle.cc:612] successfully unloaded 'ranker' version 1\n"
-    "I0412 09:12:12.300000 71 server.cc:345] Timeout 29: Found 0 live models and 0 in-flight non-inference requests\n"
+    "I1129 20:17:11.800000 71 model_lifecycle.cc:612] successfully unloaded 'ranker' version 1\n"
+    "I1129 20:17:12.300000 71 server.cc:345] Timeout 29: Found 0 live models and 0 in-flight non-inference requests\n"
 )
 
 

@@ -55,7 +55,7 @@ def test_a_job_that_died_of_something_else_is_told_of_that(told: Told) -> None:
 
 
 _WARNED = "".join(
-    f"[2023-12-03 14:53:32,330] torch._dynamo.convert_frame: [WARNING] {text}\n"
+    f"[2026-11-29 20:15:20,330] torch._dynamo.convert_frame: [WARNING] {text}\n"
     for text in (
         "WON'T CONVERT forward /job/net.py line 12",
         "due to:",
@@ -87,7 +87,7 @@ def test_a_script_that_ends_with_0_may_have_held_a_program_that_failed(told: Tol
 @pytest.mark.parametrize(
     "end",
     [
-        ':::MLL 1558651003.100 run_stop: {"value": null, "metadata": {"status": "success", "lineno": 93}}\n',
+        ':::MLL 1795983320.100 run_stop: {"value": null, "metadata": {"status": "success", "lineno": 93}}\n',
         ':::MLLOG {"namespace": "", "time_ms": 15, "event_type": "INTERVAL_END", "key": "run_stop", "value": null, "metadata": {"status": "success"}}\n',
         ':::MLPv0.5.0 gnmt 1541.2 (train.py:88) run_stop: {"success": true}\n',
     ],
